@@ -6,7 +6,7 @@ RUN := .venv/bin/
 # Kept even where Python is told not to: every program that a test starts would compile its libraries again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup dev test faults everything deliveries ledgers hostile lists large check generate bench lock
+.PHONY: help setup dev test faults everything deliveries ledgers hostile lists large corpus check generate bench lock
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,9 @@ lists: ## read every list with a million sites and ten million jobs of other own
 
 large: ## clone and push a WordPress site with 200,000 posts and 2 GB of uploads; prints the times
 	STEAD_LARGE_POSTS=200000 $(RUN)pytest -s tests/node/wordpress/test_large_site.py
+
+corpus: ## scan more than 20,000 clean files and all malicious samples; prints false alarms and misses
+	STEAD_CLEAN_FILES=20000 $(RUN)pytest -s --timeout=3600 tests/node/scanning/test_clean_corpus.py tests/node/scanning/test_detection.py
 
 check: ## lint, types, architecture, generated files
 	$(RUN)ruff check

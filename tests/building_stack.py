@@ -1,4 +1,5 @@
-"""Everything that `steadctl dev up` starts, with a git server on loopback that its builds may reach."""
+"""Everything that `steadctl dev up` starts, with a git server on loopback that its builds and functions may
+reach."""
 
 import asyncio
 import os
@@ -39,8 +40,14 @@ async def building_stack(**settings: str) -> AsyncIterator[BuildingStack]:
     needed = {
         "STEAD_BUILD_NETWORKS": f"{OWN_NETWORK}:{server.port}",
         "STEAD_BUILD_TRUST": str(trust),
+        "STEAD_FUNCTIONS_NETWORKS": f"{OWN_NETWORK}:{server.port}",
         "STEAD_GIT_NETWORKS": OWN_NETWORK,
         "STEAD_GIT_PORTS": str(server.port),
+        # The control plane trusts the server, too. Tests report pushes themselves.
+        "SSL_CERT_FILE": str(trust),
+        # Journeys wait for what nodes report once a minute.
+        "STEAD_VISITS_SECONDS": "5",
+        "STEAD_GIT_POLL_SECONDS": "86400",
     }
     try:
         async with (

@@ -13,6 +13,7 @@ from stead.control.app import ControlPlane
 from stead.control.insights.tables import create_tables
 from stead.control.settings import Settings
 from stead.shared.clock import MovableClock
+from tests.answering_node import answering_node
 from tests.client import Client
 from tests.engines import TEMPLATE, TestEngines, engine_addresses
 from tests.enrolled_nodes import record_node
@@ -73,6 +74,10 @@ async def settings(worker_id: str) -> Settings:
         unknown_credentials_per_minute=1_000_000,
         # Made-up domains work at once. The tests of domains have settings of their own.
         domain_verification="none",
+        # Mail waits in the database, where tests read it.
+        email_verification=True,
+        # Only a worker asks it.
+        powerdns_url="http://powerdns.test",
         # Nothing answers there: signing an address costs no request.
         s3_endpoint="http://objects.test",
         s3_access_key="nobody",
@@ -87,7 +92,14 @@ def clock() -> MovableClock:
 
 
 @pytest.fixture(scope="session")
-async def plane(settings: Settings, clock: MovableClock) -> AsyncIterator[ControlPlane]:
+async def answering() -> AsyncIterator[None]:
+    """Sites on this node answer questions."""
+    async with answering_node():
+        yield
+
+
+@pytest.fixture(scope="session")
+async def plane(settings: Settings, clock: MovableClock, answering: None) -> AsyncIterator[ControlPlane]:
     plane = ControlPlane(settings, clock=clock)
     async with plane.running():
         await create_tables(plane.clickhouse)

@@ -31,6 +31,7 @@ class EngineAddresses(msgspec.Struct, frozen=True):
     nats_password: str
     clickhouse: str
     """With a placeholder for the name of the database. The user of workers."""
+    nats_operator_password: str
 
     def database(self, name: str) -> str:
         return self.postgres.format(name=name)
@@ -90,6 +91,7 @@ class TestEngines:
                 nats_user=login.user,
                 nats_password=login.password,
                 clickhouse=stack[ClickHouse].url(Program.WORKER, "{name}"),
+                nats_operator_password=stack[Nats].login(Program.OPERATOR).password,
             )
             os.environ[VARIABLE] = msgspec.json.encode(found).decode()
             self._ready.set()

@@ -4,7 +4,7 @@ import asyncio
 import os
 import ssl
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,8 +56,16 @@ class Repository:
         known = git("branch", "--list", branch, cwd=self.work)
         if git("branch", "--show-current", cwd=self.work) != branch:
             git("checkout", "--quiet", *([] if known else ["-b"]), branch, cwd=self.work)
-        for name, text in (files or {"index_html": os.urandom(8).hex()}).items():
-            path = self.work / name.replace("_", ".")
+        named = {name.replace("_", "."): text for name, text in files.items()}
+        return self._commit_here(branch, named or {"index.html": os.urandom(8).hex()})
+
+    def commit_files(self, files: Mapping[str, str]) -> str:
+        """Commit files with any names to the main branch. Returns the id of the commit."""
+        return self._commit_here("main", files)
+
+    def _commit_here(self, branch: str, files: Mapping[str, str]) -> str:
+        for name, text in files.items():
+            path = self.work / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         git("add", "--all", cwd=self.work)
@@ -83,6 +91,8 @@ class GitServer:
     requests: list[str] = field(default_factory=list)
     response: bytes | None = None
     """If set, the response to every request instead of git's."""
+    api: Callable[[str, str, dict[str, str], bytes], bytes] | None = None
+    """The API of the forge, for all paths below `/api/`."""
 
     def create(self, name: str = "site.git") -> Repository:
         made = Repository.create(self.root, name)
@@ -106,11 +116,13 @@ class GitServer:
             method, target, _ = first.split(" ")
             self.requests.append(target)
             body = await reader.readexactly(int(headers.get("content-length", "0")))
-            writer.write(
-                self.response
-                if self.response is not None
-                else await self._backend(method, target, headers, body)
-            )
+            if self.response is not None:
+                answer = self.response
+            elif self.api is not None and target.startswith("/api/"):
+                answer = self.api(method, target, headers, body)
+            else:
+                answer = await self._backend(method, target, headers, body)
+            writer.write(answer)
             await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass

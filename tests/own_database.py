@@ -29,7 +29,7 @@ async def settings(
 
 
 @pytest.fixture(scope="module")
-async def plane(settings: Settings, clock: MovableClock) -> AsyncIterator[ControlPlane]:
+async def plane(settings: Settings, clock: MovableClock, answering: None) -> AsyncIterator[ControlPlane]:
     plane = ControlPlane(settings, clock=clock)
     async with plane.running():
         await create_tables(plane.clickhouse)

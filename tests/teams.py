@@ -28,7 +28,7 @@ from tests.people import EVERY_SCOPE, PASSWORD, Person
 DAY = timedelta(days=1)
 NOT_ON_THE_WAY = (
     "type not in ('job.queued', 'job.started', 'site.status_changed', 'build.started', 'deploy.started',"
-    " 'env.status_changed')"
+    " 'env.status_changed', 'malware.detected')"
 )
 """A condition for the events that report a result, without those of the progress of a job."""
 
@@ -206,6 +206,15 @@ async def insert_build(tx: Tx, site: str, env: str, *, status: str = "failed") -
     return id_
 
 
+async def insert_secret(tx: Tx, env: str, name: str) -> None:
+    """A secret whose value cannot be opened."""
+    await tx.run(
+        "insert into environment_secrets (id, env_id, name, sealed, size, plain, previews, updated_at)"
+        " values ($1, $2, $3, $4, $5, false, false, $6)",
+        *(f"{env}/{name}", env, name, b"sealed", len(name), tx.now),
+    )
+
+
 async def insert_artifact(
     tx: Tx, site: str, *, content: bytes | None = None, built_at: datetime | None = None, size: int = 100
 ) -> str:
@@ -244,6 +253,40 @@ async def insert_deployment(
         " select $1, $2, $3, id, digest, ref, $5, $6, $7, $8, $9 from artifacts where id = $4",
         *(id_, site, env, artifact, kind, status, tx.now),
         *(tx.now if status in ("live", "superseded") else None, tx.now if status == "live" else None),
+    )
+    return id_
+
+
+async def insert_function(tx: Tx, site: str, slug: str | None = None) -> str:
+    """It has a source, and was never built."""
+    id_ = new_id("fn")
+    limits = {"memory_mb": 64, "wall_ms": 1000, "request_bytes": 1 << 20, "requests_per_second": 100}
+    await tx.run(
+        "insert into functions (id, site_id, slug, display_name, language, bindings, env, secret_refs,"
+        " limits, compatibility_date, source, filename, created_at, updated_at)"
+        " values ($1, $2, $3, 'A Function', 'javascript', '[]', '{}', '{}', $4, '2026-11-17', $5,"
+        " 'function.js', $6, $6)",
+        *(id_, site, slug or id_.replace("_", "-"), limits, "export default {}", tx.now),
+    )
+    return id_
+
+
+async def insert_function_artifact(tx: Tx, function: str) -> str:
+    """What a build of the function has made."""
+    site = str(await tx.value("select site_id from functions where id = $1", function))
+    build = await insert_build(tx, site, await environment_of(tx, site), status="succeeded")
+    artifact = await insert_artifact(tx, site)
+    await tx.run("update builds set function_id = $2, builder = 'wasm' where id = $1", build, function)
+    await tx.run("update artifacts set build_id = $2, serve_model = 'wasm' where id = $1", artifact, build)
+    return artifact
+
+
+async def insert_function_version(tx: Tx, function: str, artifact: str) -> str:
+    id_ = new_id("fnv")
+    await tx.run(
+        "insert into function_versions (id, function_id, artifact_id, digest, created_at)"
+        " select $1, $2, id, digest, $4 from artifacts where id = $3",
+        *(id_, function, artifact, tx.now),
     )
     return id_
 

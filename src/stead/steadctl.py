@@ -2,21 +2,19 @@
 
 import asyncio
 import base64
-import json
 import os
 import re
-import secrets
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from stead.control.accounts.commands import app as accounts
 from stead.dev.commands import app as dev
 from stead.node.images.commands import app as images
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-accounts = typer.Typer(no_args_is_help=True, help="Manage accounts.")
 nodes = typer.Typer(no_args_is_help=True, help="Enrol, show and drain the nodes of this cell.")
 app.add_typer(dev, name="dev")
 app.add_typer(images, name="images")
@@ -82,6 +80,14 @@ def ssh_host_key() -> None:
 def edge() -> None:
     """Serve the sites of this node's region: replaces this process by nginx. Reads STEAD_EDGE_* settings."""
     from stead.edge.main import run
+
+    run()
+
+
+@app.command()
+def functions() -> None:
+    """Run the WebAssembly functions of this node. Reads the settings of the node."""
+    from stead.node.functions.main import run
 
     run()
 
@@ -156,27 +162,6 @@ def generate(
     ]:
         typer.echo(f"out of date, run `make generate`: {', '.join(map(str, stale))}", err=True)
         raise typer.Exit(1)
-
-
-@accounts.command("create")
-def create_account(
-    email: Annotated[str, typer.Option()],
-    name: Annotated[str, typer.Option()],
-    plan: Annotated[str, typer.Option()] = "free",
-    *,
-    with_key: Annotated[bool, typer.Option(help="Also create an API key with every scope.")] = False,
-) -> None:
-    """Create an account with a random password, and print its secrets as JSON. They are not shown again."""
-    from stead.control.provisioning import create_account
-    from stead.shared.errors import ApiError
-
-    password = secrets.token_urlsafe(18)
-    try:
-        account = asyncio.run(create_account(email, name, plan, password, with_key=with_key))
-    except ApiError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from None
-    typer.echo(json.dumps(account))
 
 
 @insights.callback(invoke_without_command=True)

@@ -21,6 +21,7 @@ NOT_SEALED = {
     ("api_key_secrets", "hash"),
     ("team_invites", "token_hash"),
     ("email_verifications", "token_hash"),
+    ("sign_ups", "token_hash"),
     ("password_resets", "token_hash"),
     ("environments", "lease_token_hash"),
     ("magic_links", "token_hash"),
@@ -34,6 +35,9 @@ NOT_SEALED = {
     ("nodes", "public_key"),
     ("signing_keys", "public"),
     *((table, column) for table in ("builds", "artifacts") for column in ("manifest", "config", "envelope")),
+    # Versions of components, in a form that can be compared.
+    ("component_versions", "key"),
+    *(("vulnerability_ranges", column) for column in ("from_key", "to_key")),
     # Recorded responses are removed after a day, before an old key is.
     *(("idempotency_records", column) for column in ("name", "digest", "answer")),
 }

@@ -119,6 +119,7 @@ class Delivery:
                 ref=None,
                 commit=None,
                 auto_deploy=False,
+                pushed=False,
             )
             await builds.set_node(tx, build, "node-of-the-test")
             await builds.set_status(tx, build, "running")

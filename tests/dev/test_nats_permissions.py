@@ -232,6 +232,31 @@ async def test_a_node_reads_only_the_answers_to_its_own_questions(stack: Running
         assert await worker.subscribe_refused(subjects.answers_to(HERE.id))
 
 
+async def test_the_api_asks_nodes_and_each_node_answers_only_for_itself(stack: RunningStack) -> None:
+    async with (
+        client(stack, HERE) as node,
+        client(stack, Program.API) as api,
+        client(stack, Program.WORKER) as worker,
+    ):
+        asked = await node.subscribe(subjects.question(HERE.id))
+        answered = await api.subscribe(subjects.replies_to("process"))
+        await api.connection.publish(subjects.question(HERE.id), b"how are you")
+        assert (await asked.next_msg(timeout=BOUND)).data == b"how are you"
+        await node.connection.publish(subjects.reply(HERE.id, "process", "1"), b"fine")
+        assert (await answered.next_msg(timeout=BOUND)).data == b"fine"
+        assert node.refusals == api.refusals == []
+        assert await node.subscribe_refused(subjects.question(THERE.id))
+        assert await node.subscribe_refused("question.>")
+        assert await node.subscribe_refused(subjects.replies_to("process"))
+        for subject in (subjects.question(HERE.id), subjects.reply(THERE.id, "process", "1")):
+            assert await node.publish_refused(subject), subject
+        # It asks, and commands nobody.
+        for subject in (subjects.command(HERE.id, "ensure"), subjects.reply(HERE.id, "process", "1")):
+            assert await api.publish_refused(subject), subject
+        assert await api.subscribe_refused(subjects.question(HERE.id))
+        assert await worker.publish_refused(subjects.question(HERE.id))
+
+
 async def test_a_node_receives_the_records_of_its_region_and_can_read_them_again(
     stack: RunningStack,
 ) -> None:

@@ -4,16 +4,20 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
 
+from stead.dev.supervised_program import LOOPBACK
 from stead.edge.ledger import nginx_processes
 from stead.edge.leftovers import processes_with_open
+from stead.node.functions.sandbox.exchange import CPU, MEMORY, refuse
 from stead.protocol.edge_records import (
     ChallengeRecord,
     EdgeRedirect,
+    FunctionRoute,
     HostRecord,
     PeerRecord,
     RecordLine,
@@ -112,25 +116,129 @@ async def test_a_challenge_is_answered_for_its_host_only(edge: EdgeHarness) -> N
     assert (await edge.get("acme.test", path)).status_code == 404
 
 
-async def test_functions_receive_their_site_and_environment(edge: EdgeHarness) -> None:
-    functions = HttpServer(edge.run / "functions.sock", lambda asked: (200, asked.path.encode()))
-    await functions.start()
+def _routes(*pairs: tuple[str, str], rate: int = 1000) -> tuple[FunctionRoute, ...]:
+    return tuple(FunctionRoute(path, f"fnv_{version}", rate, 1000) for path, version in pairs)
+
+
+@asynccontextmanager
+async def _function(edge: EdgeHarness, version: str) -> AsyncIterator[HttpServer]:
+    (edge.data / "fn").mkdir(mode=0o755, exist_ok=True)
+    server = HttpServer(edge.data / "fn" / version, lambda asked: (200, f"{version} {asked.path}".encode()))
+    await server.start()
     try:
-        await edge.site("fn.test", "fn", {"index.html": "static"})
-        await edge.site("wasm.test", "wasm", None, runtime="wasm")
-        forged = {"x-stead-environment": "env_other", "x-stead-site": "site_other"}
-        assert (await edge.get("fn.test", "/_fn/hello?a=1", headers=forged)).text == "/_fn/hello?a=1"
-        assert (await edge.get("fn.test", "/")).text == "static"
-        answer = await edge.get("wasm.test", "/any", method="POST", content=b"body")
-        assert (answer.status_code, functions.seen[-1].body) == (200, b"body")
-        assert [asked.headers["x-stead-environment"] for asked in functions.seen] == ["env_fn", "env_wasm"]
-        assert [asked.headers["x-stead-site"] for asked in functions.seen] == ["site_fn", "site_wasm"]
-        assert functions.seen[0].headers["host"] == "fn.test"
-        assert answer.headers["x-trace-id"] == functions.seen[1].headers["traceparent"].split("-")[1]
+        yield server
     finally:
-        await functions.stop()
-    answer = await edge.get("wasm.test", "/any")
-    assert (answer.status_code, answer.headers["x-stead-reason"]) == (502, "origin_unreachable")
+        await server.stop()
+
+
+async def test_functions_receive_their_site_and_environment(edge: EdgeHarness) -> None:
+    routes = _routes(("/api/deep", "b"), ("/_fn/hello", "a"), ("/api", "a"))
+    await edge.site("wasm.test", "wasm", {"index.html": "static"}, runtime="wasm", functions=routes)
+    forged = {"x-stead-environment": "env_other", "x-stead-depth": "1", "x-stead-left": "1"}
+    async with _function(edge, "a") as first, _function(edge, "b"):
+        assert (await edge.get("wasm.test", "/_fn/hello?a=1", headers=forged)).text == "a /_fn/hello?a=1"
+        assert (await edge.get("wasm.test", "/")).text == "static"
+        assert (await edge.get("wasm.test", "/api/deep/er")).text == "b /api/deep/er"
+        answer = await edge.get("wasm.test", "/api/", method="POST", content=b"body")
+        assert (answer.status_code, first.seen[-1].body) == (200, b"body")
+        assert [asked.headers["x-stead-environment"] for asked in first.seen] == ["env_wasm"] * 2
+        assert first.seen[0].headers["host"] == "wasm.test"
+        assert not {"x-stead-depth", "x-stead-left"} & first.seen[0].headers.keys()
+        assert answer.headers["x-trace-id"] == first.seen[1].headers["traceparent"].split("-")[1]
+        assert (await edge.get("wasm.test", "/apiary")).status_code == 404
+        assert (await edge.get("wasm.test", "/_fn/other")).status_code == 404
+        large = await edge.get("wasm.test", "/api", method="POST", content=b"x" * 1001)
+        assert large.status_code == 413
+    answer = await edge.get("wasm.test", "/api")
+    assert (answer.status_code, answer.headers["x-stead-reason"]) == (503, "function_stopped")
+
+
+async def test_only_sites_with_functions_have_them(edge: EdgeHarness) -> None:
+    await edge.site("plain.test", "plain", {"index.html": "static"}, functions=_routes(("/_fn/x", "c")))
+    async with _function(edge, "c"):
+        assert (await edge.get("plain.test", "/_fn/x")).status_code == 404
+
+
+async def test_a_function_answers_only_as_often_as_its_owner_allows(edge: EdgeHarness) -> None:
+    routes = _routes(("/_fn/slow", "d"), rate=1)
+    await edge.site("rate.test", "rate", None, runtime="wasm", functions=routes)
+    async with _function(edge, "d"):
+        answers = await asyncio.gather(*(edge.get("rate.test", "/_fn/slow") for _ in range(12)))
+    refused = [each for each in answers if each.status_code == 429]
+    assert refused
+    assert refused[0].headers["x-stead-reason"] == "function_rate_limit"
+
+
+async def test_a_body_of_unknown_size_is_not_collected_without_a_limit(edge: EdgeHarness) -> None:
+    """The edge keeps a body until it is complete, and no function takes more than ten megabytes."""
+
+    async def send() -> AsyncIterator[bytes]:
+        for _ in range(11):
+            yield b"x" * (1 << 20)
+
+    await edge.site("large.test", "large", None, runtime="wasm", functions=_routes(("/_fn/large", "g")))
+    async with _function(edge, "g") as function:
+        answer = await edge.get("large.test", "/_fn/large", method="POST", content=send())
+        assert (answer.status_code, function.seen) == (413, [])
+
+
+async def test_a_function_keeps_a_limited_number_of_visitors_waiting(edge: EdgeHarness) -> None:
+    """Those of many addresses would take the connections of other sites."""
+    await edge.site("wait.test", "wait", None, runtime="wasm", functions=_routes(("/_fn/wait", "h")))
+    (edge.data / "fn").mkdir(mode=0o755, exist_ok=True)
+    path = edge.data / "fn" / "h"
+    arrived, ended = [0], asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        arrived[0] += 1
+        await ended.wait()
+        writer.write(b"HTTP/1.1 200 -\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        writer.close()
+
+    async def visit(number: int) -> bytes:
+        own = (f"127.0.0.{2 + number % 6}", 0)
+        reader, writer = await asyncio.open_connection(LOOPBACK, edge.port, local_addr=own)
+        writer.write(b"GET /_fn/wait HTTP/1.1\r\nHost: wait.test\r\nConnection: close\r\n\r\n")
+        received = await reader.read()
+        writer.close()
+        return received.split(b" ")[1]
+
+    server = await asyncio.start_unix_server(answer, path, backlog=512)
+    path.chmod(0o666)
+    async with server:
+        visits = [asyncio.create_task(visit(number)) for number in range(300)]
+        async with time_limit(60):
+            while sum(each.done() for each in visits) < 44:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        assert arrived[0] <= 256
+        ended.set()
+        answers = await asyncio.gather(*visits)
+    assert answers.count(b"200") == 256
+    assert answers.count(b"429") == 44
+
+
+async def test_the_reason_of_a_function_is_shown_on_a_page(edge: EdgeHarness) -> None:
+    """A process of a function gives only the reason."""
+    await edge.site("trap.test", "trap", None, runtime="wasm", functions=_routes(("/_fn/trap", "e")))
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(refuse(503, "function_trap", (CPU, "12.5"), (MEMORY, "30000")))
+        await writer.drain()
+        writer.close()
+
+    (edge.data / "fn").mkdir(mode=0o755, exist_ok=True)
+    path = edge.data / "fn" / "e"
+    server = await asyncio.start_unix_server(answer, path)
+    path.chmod(0o666)
+    async with server:
+        seen = await edge.get("trap.test", "/_fn/trap")
+    assert (seen.status_code, seen.headers["x-stead-reason"]) == (503, "function_trap")
+    assert "This part of the site broke off." in seen.text
+    assert not {"x-stead-cpu", "x-stead-memory"} & seen.headers.keys()
+    line = await edge.ledgered("/_fn/trap")
+    assert (line["reason"], line["cpu"], line["memory"]) == ("function_trap", "12.5", "30000")
 
 
 async def test_a_valid_trace_is_continued_and_any_other_is_replaced(edge: EdgeHarness) -> None:

@@ -113,6 +113,24 @@ async def test_a_list_that_cannot_be_used_changes_nothing(
     await until_status(edge, "files.test", "127.0.5.9", 403)
 
 
+async def test_a_file_in_quarantine_is_blocked_and_the_ledger_says_so(
+    edge: EdgeHarness, app: Application
+) -> None:
+    await change(edge, quarantined=("/wp-content/uploads/bad file.php",))
+    try:
+        for path in ("/wp-content/uploads/bad%20file.php", "/wp-content/./uploads/bad%20file.php?cmd=id"):
+            answer = await send(edge, "set.test", path, LOOPBACK)
+            assert status_of(answer) == 403
+            assert b"X-Stead-Reason: quarantined" in answer
+        assert status_of(await send(edge, "set.test", "/beside-quarantine", LOOPBACK)) == 200
+        line = await edge.ledgered("/wp-content/uploads/bad%20file.php")
+        assert (line["status"], line["reason"]) == (403, "quarantined")
+    finally:
+        await change(edge)
+    restored = await send(edge, "set.test", "/wp-content/uploads/bad%20file.php?restored", LOOPBACK)
+    assert b"X-Stead-Reason: quarantined" not in restored
+
+
 async def test_a_site_with_a_partner_answers_only_through_the_partner(
     edge: EdgeHarness, app: Application
 ) -> None:

@@ -6,23 +6,15 @@ import brotli
 import pytest
 
 from stead.artifacts.precompression import add_compressed_files
-from stead.artifacts.site_rules.compiler import compile_rules, read_rules
-from stead.protocol.edge_records import EdgeRedirect, RedirectSet, RedirectsRecord
+from stead.artifacts.site_rules.compiler import compile_headers
+from stead.artifacts.site_rules.headers import parse_headers
+from stead.protocol.edge_records import EdgeRedirect, FunctionRoute, RedirectSet, RedirectsRecord
 from tests.edge.edge_harness import EdgeHarness
-from tests.edge.site_rule_rows import TREES, Files, Row, Tree
+from tests.edge.release_rules import install_rules
+from tests.edge.site_rule_rows import REVALIDATE, TREES, Files, Row, Tree
 
+ORIGIN = "https://a.example"
 ROWS = [(tree, row) for tree in TREES for row in tree.rows]
-
-
-def install_rules(edge: EdgeHarness, release: str) -> list[str]:
-    """As a node does when it deploys the release. Returns the warnings for the build log."""
-    home = edge.data / "release-rules"
-    home.mkdir(exist_ok=True)
-    home.chmod(0o755)
-    rules = read_rules(edge.data / "releases" / release)
-    if (compiled := compile_rules(rules)) is not None:
-        (home / f"{release}.json").write_bytes(compiled)
-    return rules.warnings
 
 
 async def serve(edge: EdgeHarness, name: str, files: Files, **fields: object) -> list[str]:
@@ -95,6 +87,32 @@ async def test_redirects_of_the_api_come_before_the_rules_of_the_files(edge: Edg
         assert (answer.status_code, answer.headers["location"]) == (302, "/from-api")
 
 
+async def test_headers_of_the_settings_come_after_those_of_the_files(edge: EdgeHarness):
+    """The rows are the same with and without files, except for what the files say."""
+    settings = [
+        parse_headers("/*", {"X-Frame-Options": "DENY", "X-Both": "settings"}),
+        parse_headers("/open/*", {"Access-Control-Allow-Origin": ORIGIN, "X-Frame-Options": None}),
+        parse_headers("/closed/*", {"Access-Control-Allow-Origin": None, "Cache-Control": "no-store"}),
+    ]
+    files: Files = {"index.html": "home", "open/a.html": "a", "closed/a.html": "a"}
+    rules = "/*\n  Access-Control-Allow-Origin: *\n  X-Both: files\n  X-File: files\n"
+    compiled = compile_headers(settings)
+    await serve(edge, "set", files, headers=compiled)
+    await serve(edge, "both", {**files, "_headers": rules}, headers=compiled)
+    names = ("x-frame-options", "x-both", "access-control-allow-origin", "x-file", "cache-control")
+    for host, allowed, file in (("set.test", None, None), ("both.test", "*", "files")):
+        for path, expected in (
+            ("/", ("DENY", "settings", allowed, file, REVALIDATE)),
+            ("/open/a", (None, "settings", ORIGIN, file, REVALIDATE)),
+            ("/closed/a", ("DENY", "settings", None, file, "no-store")),
+        ):
+            answer = await edge.get(host, path)
+            assert (answer.status_code, *(answer.headers.get(name) for name in names)) == (200, *expected)
+        preflight = {"origin": ORIGIN, "access-control-request-method": "GET"}
+        for path, status in (("/open/a", 204), ("/closed/a", 405)):
+            assert (await edge.get(host, path, method="OPTIONS", headers=preflight)).status_code == status
+
+
 async def test_what_a_worker_remembers_of_a_path_does_not_depend_on_the_rest_of_a_request(edge: EdgeHarness):
     """The first row is asked again after the others."""
     headers = "/*\n  Access-Control-Allow-Origin: *\n  X-From: rules\n"
@@ -142,16 +160,20 @@ async def test_brotli_is_preferred_over_gzip_and_both_are_made_when_it_is_deploy
 
 async def test_a_site_has_its_own_page_for_failures(edge: EdgeHarness):
     """Its functions do not answer: nobody listens on their socket."""
-    await serve(edge, "failing", {"index.html": "home", "50x.html": "<h1>we are sorry</h1>"})
+    route = FunctionRoute("/_fn/any", "fnv_none", 100, 1000)
+    files: dict[str, str | bytes] = {"index.html": "home", "50x.html": "<h1>we are sorry</h1>"}
+    await edge.site("failing.test", "failing", files, runtime="wasm", functions=(route,))
     answer = await edge.get("failing.test", "/_fn/any")
-    assert (answer.status_code, answer.text) == (502, "<h1>we are sorry</h1>")
-    assert answer.headers["x-stead-reason"] == "origin_unreachable"
+    assert (answer.status_code, answer.text) == (503, "<h1>we are sorry</h1>")
+    assert answer.headers["x-stead-reason"] == "function_stopped"
     assert answer.headers["cache-control"] == "no-store"
     posted = await edge.get("failing.test", "/_fn/any", method="POST")
-    assert (posted.status_code, posted.headers["x-stead-reason"]) == (502, "origin_unreachable")
-    await serve(edge, "failing-too", {"index.html": "home"})
+    assert (posted.status_code, posted.headers["x-stead-reason"]) == (503, "function_stopped")
+    await edge.site(
+        "failing-too.test", "failing-too", {"index.html": "home"}, runtime="wasm", functions=(route,)
+    )
     answer = await edge.get("failing-too.test", "/_fn/any")
-    assert (answer.status_code, answer.headers["x-stead-reason"]) == (502, "origin_unreachable")
+    assert (answer.status_code, answer.headers["x-stead-reason"]) == (503, "function_stopped")
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """One stack for all journeys."""
 
+import asyncio
+import os
 from collections.abc import AsyncIterator
 
 import pytest
 
 from stead.dev.running_stack import RunningStack
+from stead.node.images.image_store import ImageStore
 from tests.building_stack import BuildingStack, building_stack
 from tests.git_server import GitServer
 from tests.journeys.customer import Customer
@@ -16,6 +19,9 @@ from tests.preloaded.processes import preloaded_programs
 
 @pytest.fixture(scope="package")
 async def building() -> AsyncIterator[BuildingStack]:
+    # The agent looks for the image when it starts.
+    if os.geteuid() == 0:
+        await asyncio.to_thread(ImageStore().ensure, "functions")
     with preloaded_programs():
         async with building_stack() as started:
             yield started

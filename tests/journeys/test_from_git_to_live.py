@@ -3,12 +3,14 @@ checked from outside over HTTPS, and every job is followed by a client whose con
 
 import pytest
 
+from tests.forge_apis import TOKEN, ForgeServer
 from tests.git_server import GitServer
 from tests.journeys import projects
 from tests.journeys.customer import Customer
 from tests.journeys.deliveries import become, built, deployed
 from tests.journeys.forge import Forge
 from tests.journeys.visitor import Visitor
+from tests.patience import time_limit
 
 DOMAIN = "shop.example.com"
 
@@ -34,7 +36,9 @@ async def test_a_site_from_its_first_commit_to_its_last_preview(
     routes = {
         "rules": [{"pattern": "main", "target": "live"}, {"pattern": "feature/*", "target": "preview"}],
         "roll_hook_secret": True,
+        "forge": {"kind": "gitea", "token": TOKEN},
     }
+    git_server.api = review = ForgeServer("gitea", "shop", {3: "feature/new"})
     connection = await customer.put(f"{site}/branch-routes", routes)
     forge = Forge(connection["hook_url"], connection["hook_secret"], repository.url)
     second = projects.write(repository, "second words")
@@ -85,6 +89,17 @@ async def test_a_site_from_its_first_commit_to_its_last_preview(
     await deployed(customer, preview, (await built(customer, preview, fourth))["artifact_id"])
     host = (await customer.get(preview))["subdomain"]
     await visitor.until(host, "words of a feature")
+
+    # The forge shows it in the pull request, and the state of both commits.
+    async with time_limit(60):
+        await review.commented.wait()
+    assert list(review.comments.values()) == [
+        {"number": 3, "body": f"Preview of {fourth[:12]}: https://{host}/"}
+    ]
+    shown = {each["commit"]: (each["named"], each["state"]) for each in review.statuses}
+    slug = (await customer.get(site))["slug"]
+    assert shown[second] == (f"stead/{slug}/production", "success")
+    assert shown[fourth] == (f"stead/{slug}/feature/new", "success")
 
     # Suspended, it says so; resumed, it is as it was; destroyed, it is gone.
     await customer.does("POST", f"{preview}/suspend")

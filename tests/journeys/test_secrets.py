@@ -1,6 +1,7 @@
 """Secrets that the API takes or returns are found nowhere: not in an engine, not in a log, not on a node."""
 
 import io
+import json
 import secrets
 import zipfile
 from typing import Any
@@ -69,15 +70,26 @@ async def _secrets_of_an_account(stack: RunningStack, customer: Customer) -> Fou
     return found
 
 
+async def _forge_token(customer: Customer) -> str:
+    """Of a site with a repository, which need not exist."""
+    wanted = {"domain": "forge.example.com", "profile": "static", "git_repo": "https://git.example.com/a.git"}
+    created = await customer.post("/v1/sites", wanted)
+    token = _canary()
+    path = f"/v1/sites/{created['resource']['site_id']}/branch-routes"
+    await customer.put(path, {"rules": [], "forge": {"kind": "gitea", "token": token}})
+    return token
+
+
 async def _secrets_of_a_site(customer: Customer, site: str) -> Found:
-    """Of its hook, which is called, its firewall partner and its metrics."""
+    """Of its hook, which is called, its firewall partner, its previews and its metrics."""
     production = f"{site}/environments/production"
-    partner = _canary()
-    changed = {"security": {"waf_partner_secret_key": partner}}
+    partner, password = _canary(), _canary()
+    changed = {"security": {"waf_partner_secret_key": partner, "preview_password": password}}
     await customer.does("PATCH", f"{site}/config", changed)
     renewed = await customer.post(f"{production}/renew")
     connection = await customer.put(f"{site}/branch-routes", {"rules": [], "roll_hook_secret": True})
     hook: str = connection["hook_secret"]
+    token = await _forge_token(customer)
     await Forge(connection["hook_url"], hook, "https://git.example.com/site.git").tell("main", "1" * 40)
     async with httpx.AsyncClient() as client:
         # GitLab sends the secret itself.
@@ -85,16 +97,28 @@ async def _secrets_of_a_site(customer: Customer, site: str) -> Found:
         await client.post(connection["hook_url"], json={}, headers=headers)
     return {
         "hook_secret": hook,
+        "forge.token": token,
         "security.waf_partner_secret_key": partner,
+        "security.preview_password": password,
         "metrics_token": renewed["metrics_token"],
     }
 
 
 def _archive() -> bytes:
-    """Nothing in it is compressed."""
+    """Nothing in it is compressed. Its build prints a secret in many ways and publishes only its digest."""
+    prints = """
+    const fs = require('fs'), token = process.env.API_TOKEN;
+    console.log(token, Buffer.from(`x:${token}`).toString('base64'), Buffer.from(token).toString('hex'));
+    fs.mkdirSync('dist');
+    fs.copyFileSync('index.html', 'dist/index.html');
+    const digest = require('crypto').createHash('sha256').update(token).digest('hex');
+    fs.writeFileSync('dist/digest.txt', digest);
+    """
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("index.html", f"<h1>{VISIBLE}</h1>")
+        archive.writestr("package.json", json.dumps({"scripts": {"build": "node build.js"}}))
+        archive.writestr("build.js", prints)
     return content.getvalue()
 
 
@@ -163,6 +187,8 @@ async def test_no_secret_is_kept_or_written_by_any_engine_or_program(
     site = f"/v1/sites/{id_}"
     found |= await _secrets_of_a_site(customer, site)
     upload, found["signature of an upload"] = await _upload(customer, site)
+    found["value"] = _canary()
+    await customer.put(f"{site}/environments/production/secrets/API_TOKEN", {"value": found["value"]})
     build = {"builder": "static", "source": upload}
     built = await customer.does("POST", f"{site}/environments/production/builds", build)
     found |= await _secrets_of_wordpress(stack, customer, wordpress_site)

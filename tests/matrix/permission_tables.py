@@ -43,7 +43,8 @@ NARROWER_THAN_THEIR_SCOPES = {
 for billing has no use for."""
 
 REFUSED_TO_PINNED_KEYS = {
-    *("account.update", "account.send_verification", "sessions.list", "sessions.revoke_one"),
+    *("account.update", "account.close", "account.send_verification", "sessions.list"),
+    "sessions.revoke_one",
     *("teams.create", "projects.create", "invites.accept", "notification_preferences.replace"),
 }
 """They concern the account as a whole, which a pinned key does not see."""

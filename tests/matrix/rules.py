@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stead.control.accounts.rules import VisibleSession
-from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
+from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment, VisibleProduction
 from stead.control.http.operations import BodyInput, Operation, ResourceInput
 from stead.control.jobs.rules import JobNotFound, VisibleJob
 from stead.control.keys.rules import KeyNotFound, VisibleKey
@@ -56,6 +56,7 @@ VISIBLE: dict[type, tuple[Callable[[World, Caller, Thing], bool], type[NotFound]
     VisibleProject: (sees_own_project, ProjectNotFound),
     VisibleSite: (sees_site, SiteNotFound),
     VisibleEnvironment: (sees_environment, EnvironmentNotFound),
+    VisibleProduction: (sees_environment, SiteNotFound),
     VisibleJob: (sees_site, JobNotFound),
     VisibleKey: (sees_own, KeyNotFound),
     **merged("visibility"),

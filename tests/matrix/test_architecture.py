@@ -3,6 +3,7 @@
 import ast
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import grimp
@@ -21,8 +22,13 @@ def _tree(module: Path) -> ast.Module:
     return ast.parse(module.read_text())
 
 
-def _imports(module: Path) -> Iterator[str]:
+@cache
+def _imports(module: Path) -> frozenset[str]:
     """Every module or name that is imported, written in full."""
+    return frozenset(_find_imports(module))
+
+
+def _find_imports(module: Path) -> Iterator[str]:
     for node in ast.walk(_tree(module)):
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)

@@ -64,24 +64,68 @@ NAMES_NOTHING = {
     *("scopes.*", "ip_allowlist.*", "description", "event_types.*", "region", "git_repo", "git_branch"),
     *("branch", "builder", "source_ref", "commit", "rules.*.pattern", "redirects.*.from", "redirects.*.to"),
     *("security.allowed_ips.*", "security.waf_partner_client_id", "security.waf_partner_secret_key"),
+    "security.preview_password",
+    # Headers of responses, and the paths of the site that they are for.
+    *("ConfigurationChange.serving.headers.*.for", "ConfigurationChange.serving.headers.*.values.*"),
     # Compared with what the resource in the path has.
     *("confirm_domain", "NewPurge.url", "tag"),
     # Used only inside an environment of the site in the path.
     *("NewCommand.args.*", "NewMagicLink.user", "NewMagicLink.redirect_to"),
     # Keys are public, and people may have the same one in several places.
     *("keys.*.public_key", "keys.*.label"),
+    # Names in the zone of the site in the path.
+    *("NewRecord.name", "NewRecord.value", "RecordChange.value"),
     # Names in the DNS, which have owners of another kind: tests/control/domains.
     *("NewSite.domain", "hostname"),
+    # Used only inside the site in the path.
+    *(
+        f"{shape}.{name}"
+        for shape in (
+            *("NewContent", "ContentChange"),
+            *("ContentBatch.operations.*.new", "ContentBatch.operations.*.change"),
+        )
+        for name in (
+            *("title", "content", "excerpt", "slug", "author", "parent", "featured_media"),
+            *("terms.*.taxonomy", "terms.*.names.*", "meta.*.key", "meta.*.value"),
+        )
+    ),
+    *("ContentBatch.operations.*.id", "NewExport.tables.*", "NewExport.query", "NewExport.params.*"),
+    # Files are not accepted there: tests/control/content.
+    *("ContentBatch.operations.*.new.source", "ContentBatch.operations.*.new.filename"),
+    # `NewComponent.source` may be an upload: tests/control/components.
+    *(f"NewComponent.{name}" for name in ("slug", "version", "source")),
+    *("ComponentUpdate.version", "ComponentBatch.operations.*.slug", "ComponentBatch.operations.*.version"),
+    *(
+        f"{shape}.{name}"
+        for shape in ("NewCmsUser", "CmsUserChange")
+        for name in ("login", "role", "display_name", "first_name", "last_name")
+    ),
+    *("NewQuery.query", "NewQuery.params.*", "NewStatement.query", "NewStatement.params.*"),
+    *("NewCron.hook", "NewCron.schedule", "NewCron.args.*", "CronChange.schedule", "CronChange.args.*"),
+    # Of a function of the site that the body or the path names; other functions are found by slug there only.
+    *("slug", "display_name", "route_path", "filename", "NewFunction.source", "NewFunctionBuild.source"),
+    "compatibility_date",
+    *("env.*", "secret_refs.*", "bindings.*.name", "bindings.*.config.namespace"),
+    *("bindings.*.config.allow.*", "bindings.*.config.function"),
     # Shown to whoever sees the environment in the path.
     "NewLock.reason",
+    "NewSecret.value",
+    # Sent only to the forge of the repository of the site in the path.
+    "forge.token",
     # Not looked up until a delivery connects to it.
     *("NewEndpoint.url", "EndpointChange.url"),
 }
 """Text in bodies, by name or by shape and name, that is not the name of somebody's resource."""
 IN_QUERY = {"site_id", "actor", "before"}
-NAMES_NOTHING_IN_PATH = {"kind", "trace_id"}
+NAMES_NOTHING_IN_PATH = {
+    *("kind", "name", "trace_id"),
+    # Looked up in the site that the path names, and nowhere else.
+    *("component_id", "content_id", "user_id", "cron_id"),
+}
 NAMES_NOTHING_IN_QUERY = {
     *("resource_type", "event", "type", "category"),
+    # Compared with what the site in the path has.
+    *("CmsUserFilter.role", "CmsUserDeletion.reassign"),
     # Compared with what sites of the caller have: tests/control/sites/test_filters.py.
     *("SiteFilter.q", "SiteFilter.domain"),
     *("method", "status", "q", "bots", "severity", "container", "trace_id", "name"),
@@ -152,7 +196,10 @@ async def test_an_identifier_of_another_tenant_in_the_path_is_not_found(
 
 def _named_in(operation: Operation) -> list[str]:
     wanted = operation.input_of(BodyInput)
-    return [name for name in example(wanted.shape) if name in ELSEWHERE_IN_BODY] if wanted else []
+    if wanted is None:
+        return []
+    named = [name for name in example(wanted.shape) if name in ELSEWHERE_IN_BODY]
+    return [name for name in named if f"{wanted.shape.__name__}.{name}" not in NAMES_NOTHING]
 
 
 async def _unread_of(tx: Tx, world: World) -> str:
@@ -206,6 +253,21 @@ async def test_a_site_cannot_be_put_where_another_tenant_is(
         asking = Asking(giving, ours, caller, "personal")
         sent = {"to_client_id": theirs.subject.id}
         assert code_of(await ask(plane, anonymous, asking, body=sent)) == ELSEWHERE_IN_BODY["to_client_id"]
+
+
+@pytest.mark.parametrize("id_", ["functions.create", "functions.build"])
+async def test_a_function_is_not_built_from_what_another_tenant_uploaded(
+    id_: str, plane: ControlPlane, anonymous: Client, ours: World, theirs: World
+):
+    operation = next(each for each in OPERATIONS if each.id == id_)
+    for flavour in flavours(operation):
+        for caller in _callers(ours):
+            asking = Asking(operation, ours, caller, flavour)
+            sent = {**(body(asking) or {}), "upload_id": _foreign(theirs, "upload_id", flavour)}
+            sent.pop("source", None)
+            answer = await ask(plane, anonymous, asking, body=sent)
+            assert code_of(answer) == ELSEWHERE_IN_BODY["upload_id"], answer.text
+            assert answer.json()["error"]["param"] == "upload_id"
 
 
 async def test_an_invite_to_somebody_of_another_tenant_is_not_found(
@@ -301,4 +363,4 @@ def test_every_text_that_can_name_a_resource_is_covered():
 def test_every_field_that_names_a_resource_is_sent():
     """Some are optional, and only in the body of a test of their own."""
     sent = {name for each in OPERATIONS for name in _named_in(each)}
-    assert sent >= ELSEWHERE_IN_BODY.keys() - {"team_id", "to_client_id", "environment"}
+    assert sent >= ELSEWHERE_IN_BODY.keys() - {"team_id", "to_client_id", "environment", "upload_id"}

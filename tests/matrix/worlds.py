@@ -3,10 +3,13 @@
 from stead.control.engines.postgres import Database
 from stead.control.http.operations import Operation
 from stead.shared.roles import Role
+from tests import teams
 from tests.matrix.world import World, make_world
 
 WITHOUT_SITES = {"teams.delete"}
 """What is refused, whoever asks, while the team has sites."""
+WITH_ANOTHER_OWNER = {"account.close"}
+"""What is refused, whoever asks, to the last owner of a team."""
 
 
 class Worlds:
@@ -29,4 +32,9 @@ class Worlds:
                     world.team,
                     world.founder.id,
                 )
+        if operation.id in WITH_ANOTHER_OWNER:
+            async with self._database.transaction() as tx:
+                owned = "select team_id from team_members where account_id = $1 and role = 'owner'"
+                for team in await tx.all(str, owned, world.stranger.id):
+                    await teams.insert_member(tx, team, world.founder.id, Role.OWNER)
         return world

@@ -212,7 +212,7 @@ async def test_the_simulator_holds_a_step_until_its_process_is_killed(here: Node
 
 
 async def test_work_for_an_unsupported_runtime_is_refused(here: NodeHarness) -> None:
-    here.start()
+    here.start(STEAD_NODE_KEY="")
     result = await here.ask(here.command(EnsureEnvironment("wasm"), driver="live"))
     assert (result.outcome, result.code) == ("refused", "runtime.unsupported")
 
@@ -236,12 +236,16 @@ async def test_malformed_orders_and_orders_for_other_nodes_are_refused_and_not_r
 async def test_heartbeats_report_environments_running_steps_and_supported_work(here: NodeHarness) -> None:
     heard = await here.operator.subscribe(subjects.heartbeat(here.node.id))
     await here.operator.flush()
-    here.start(STEAD_NODE_REGION="eu-north", STEAD_NODE_CAPACITY="7", STEAD_SIMULATOR_SECONDS="3")
+    here.start(
+        STEAD_NODE_REGION="eu-north",
+        STEAD_NODE_CAPACITY="7",
+        STEAD_SIMULATOR_SECONDS="3",
+        STEAD_NODE_KEY="",
+    )
     first = read_heartbeat((await heard.next_msg(timeout=15)).data)
     assert (first.node, first.region, first.capacity, first.carrying) == (here.node.id, "eu-north", 7, 0)
     assert first.version
-    assert "static" in first.runtimes
-    assert "wasm" not in first.runtimes
+    assert first.runtimes == ("static",)
     assert {"ensure_environment", "ensure_release", "probe"} <= set(first.work)
     assert "ensure_route" not in first.work
 

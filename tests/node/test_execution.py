@@ -15,6 +15,7 @@ from stead.node.journal import Journal, StepEntry
 from stead.node.processes import StreamName
 from stead.protocol.commands import Command
 from stead.protocol.work import ArchiveSource, Build, BuildResult, RemoveRoute
+from stead.shared.wording import MAX_REASON
 from tests.node.harness import until
 
 Work = Callable[[int], Awaitable[None]]
@@ -125,6 +126,20 @@ async def test_a_refusal_is_final(journal: Journal) -> None:
         "it is another's",
         1,
     )
+
+
+async def test_the_reason_of_a_refusal_is_short_and_can_be_stored(journal: Journal) -> None:
+    """It may be the text of a program of a customer."""
+
+    async def work(_: int) -> None:
+        raise Refusal("route.taken", "a\0\ud800\n" + "b" * 700_000)
+
+    it = make_harness(journal, work)
+    entry = await it.ending(command())
+    assert entry.reason is not None
+    assert entry.reason.startswith("a\ufffd\ufffd\nbbb")
+    assert len(entry.reason) == MAX_REASON
+    assert all(len(line) < MAX_REASON + 20 for line in it.said.lines)
 
 
 async def test_a_timeout_of_an_engine_leads_to_another_attempt_within_the_time_of_the_command(

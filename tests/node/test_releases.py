@@ -13,7 +13,14 @@ from stead.node.drivers.driver import Refusal
 from stead.node.drivers.releases import KEPT_RELEASES
 from stead.node.drivers.static_runtime import StaticRuntime
 from stead.node.feed.record_store import RecordChange, RecordStore, referenced_releases
-from stead.protocol.edge_records import PLACEHOLDER, EnvironmentRecord, encode, environment_key
+from stead.protocol.edge_records import (
+    PLACEHOLDER,
+    EnvironmentRecord,
+    HostRecord,
+    encode,
+    environment_key,
+    host_key,
+)
 from stead.protocol.work import EnsureRelease, release_of
 from tests.node.driver_pairs import new_assignment
 from tests.node.layer_server import LayerServer, serve_layers
@@ -155,6 +162,20 @@ def test_the_served_releases_are_read_from_the_edge_records(tmp_path: Path) -> N
     records.apply(changes[:1], last=False)
     assert referenced_releases(path) is None, "nor one that is being read anew"
     records.apply(changes[1:], last=True)
+    assert referenced_releases(path) == {"a" * 64, PLACEHOLDER}
+    hosts = {
+        "shop.example.com": HostRecord("env-1"),
+        "dep--shop.preview.example": HostRecord("env-1", release="b" * 64),
+        "release.example.com": HostRecord("env-1", redirect_to="shop.example.com"),
+    }
+    changes = [
+        RecordChange(host_key("us-east", host), number, number, encode(record))
+        for number, (host, record) in enumerate(hosts.items(), 3)
+    ]
+    records.apply(changes, last=True)
+    assert referenced_releases(path) == {"a" * 64, "b" * 64, PLACEHOLDER}
+    gone = RecordChange(changes[1].key, 6, 6, None)
+    records.apply([gone], last=True)
     assert referenced_releases(path) == {"a" * 64, PLACEHOLDER}
     records.close()
 

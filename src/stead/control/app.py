@@ -9,6 +9,7 @@ from stead.control import metrics
 from stead.control.accounts import service as account_service
 from stead.control.engines.clickhouse import ClickHouse
 from stead.control.engines.nats import Nats
+from stead.control.engines.nats_questions import Questions
 from stead.control.engines.postgres import DATABASE_FAILED, Database
 from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.redis import Redis, RedisDown, ReplyError
@@ -82,10 +83,12 @@ class ControlPlane:
             verify_domains=settings.verify_domains,
             objects=object_store_of(settings),
             clickhouse=self.clickhouse,
+            questions=Questions(self.nats),
+            serves_dns=bool(settings.powerdns_url),
             base_url=settings.base_url,
             ssh_host=settings.ssh_public_host,
             ssh_port=settings.ssh_public_port,
-            verifies_email=settings.email_verification,
+            verifies_email=settings.verifies_email,
             webhook_networks=parse_networks(settings.webhooks_allowed),
             git_ports=settings.extra_git_ports,
             git_networks=parse_networks(settings.git_allowed),
@@ -127,6 +130,7 @@ class ControlPlane:
         )
         self._website = website(
             viewer=Path(settings.viewer) if settings.viewer else None,
+            events=self.context.event_catalog,
             checks={
                 "postgresql": self._check_database,
                 "redis": self._check_redis,

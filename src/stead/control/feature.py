@@ -37,7 +37,8 @@ class Feature:
     resolvers: Sequence[ResolverFunction] = ()
     """How a path parameter becomes a `Visible…` resource."""
     id_prefixes: Mapping[str, str] = field(default_factory=dict)
-    """The prefix of the identifier in a path parameter, by the name of the parameter."""
+    """The prefix of the identifier in a path parameter, by the name of the parameter. Empty if it is a number
+    of the site itself."""
     workflows: Sequence[Workflow[Any]] = ()
     events: Sequence[EventType] = ()
     """The event types that the feature declares in its `events.py`."""

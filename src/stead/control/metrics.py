@@ -161,4 +161,14 @@ backups_oldest_uncopied = WORKER.gauge(
     "stead_backups_oldest_uncopied_seconds",
     "For how long the oldest snapshot has been waiting for the second store; 0 without one.",
 )
+scanned_environments = WORKER.gauge(
+    "stead_scanned_environments", "Environments that are scanned for malware."
+)
+scans_without_result = WORKER.gauge(
+    "stead_scans_without_result", "Environments whose last scan has ended with an error."
+)
+vulnerability_feed_age = WORKER.gauge(
+    "stead_vulnerability_feed_age_seconds",
+    "Seconds since the vulnerability feed was last read completely; 0 without one.",
+)
 worker_tasks = TaskMetrics(WORKER)

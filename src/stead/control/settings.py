@@ -69,6 +69,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Worker only: the secret key of the second store."""
     offsite_s3_bucket: str = "stead"
     """Worker only: the bucket in the second store."""
+    powerdns_url: str = ""
+    """The URL of the HTTP API of PowerDNS, which serves the zones of sites. Without it there are none."""
+    powerdns_key: str = ""
+    """Worker only: the key of this API."""
+    dns_nameservers: str = "ns1.stead.example,ns2.stead.example"
+    """Worker only: the names of the name servers, which customers delegate their domains to."""
     repositories_url: str = ""
     """Worker only: the URL at which nodes reach the repository gateway. Without it there are no backups."""
     repository_key: str = ""
@@ -78,6 +84,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     clickhouse_url: str = ""
     """`http://user:password@host:port/database`, or `https://…`; ClickHouse 26.2 or newer. The user of the
     API needs to read only. Without it nothing is recorded about sites, and insights answer 503."""
+    vulnerability_feed: Annotated[str, msgspec.Meta(pattern=r"^$|^(/|https://)\S+$")] = ""
+    """Worker only: a file, or an https address, with the vulnerabilities of WordPress, plugins and themes in
+    the format of Wordfence Intelligence v3. Without it none are reported."""
+    vulnerability_feed_key: str = ""
+    """Worker only: the key for that address."""
     sealing_key: str
     """Base64 of 32 random bytes: `openssl rand -base64 32`. Encrypts secrets at rest. Keep it safe: anyone
     who has it can decrypt them, and without it they are lost. Several keys are
@@ -137,9 +148,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     smtp_url: str = ""
     """`smtp://user:password@host:587` (STARTTLS is required) or `smtps://…`. `smtp+plaintext://`
     sends without encryption. Without it no mail is sent."""
-    email_verification: bool = True
-    """Whether people must confirm their email address before mail is sent to it. Without a mail server nobody
-    can: turn it off then, and every address counts as verified."""
+    email_verification: bool | None = None
+    """Whether people must confirm their email address before they have an account. Default: `true` if
+    `STEAD_SMTP_URL` is set. Without a mail server nobody could: accounts exist at once, and every address
+    counts as verified. Set both for the API and the workers alike."""
     mail_from: str = "stead@localhost"
     """The sender address of mail."""
     webhook_networks: str = ""
@@ -194,8 +206,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return _split(self.cors_origins)
 
     @property
+    def verifies_email(self) -> bool:
+        return bool(self.smtp_url) if self.email_verification is None else self.email_verification
+
+    @property
     def verify_domains(self) -> bool:
         return self.domain_verification != "none"
+
+    @property
+    def nameservers(self) -> tuple[str, ...]:
+        return tuple(_split(self.dns_nameservers.lower()))
 
     @property
     def own_names(self) -> frozenset[str]:

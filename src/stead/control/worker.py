@@ -37,6 +37,8 @@ from stead.control.engines.temporal import Orchestrator, run_until
 from stead.control.environments import captured_mail, maintenance
 from stead.control.feature import Feature
 from stead.control.features import FEATURES, event_catalog, workflows
+from stead.control.functions import rate_limits
+from stead.control.functions.state_answers import StateAnswers
 from stead.control.http.website import health_site
 from stead.control.insights.platform_reports import PlatformReporter
 from stead.control.insights.receiver import ChunkReceiver
@@ -91,6 +93,7 @@ class WorkerProgram:
         )
         self.gateway = Gateway(self.nats, self._record_heartbeat, self._record_visits, self._record_mail)
         self.sign_ins = SignIns(self.nats, self.database)
+        self.function_state = StateAnswers(self.nats, self.database)
         self.edge_feed = EdgeFeed(self.nats)
         self.announcer = Announcer(self.database, self.edge_feed, patience=settings.edge_patience)
         self.workflows = workflows(features)
@@ -232,6 +235,7 @@ class WorkerProgram:
         await self.gateway.start()
         await self.sign_ins.start()
         await self.chunk_receiver.start()
+        await self.function_state.start()
         log.info("worker.ready")
 
     async def _ensure_streams(self) -> None:
@@ -339,6 +343,7 @@ class WorkerProgram:
         try:
             async with self.database.transaction() as tx:
                 await maintenance.record_visits(tx, activity)
+                await rate_limits.record(tx, activity)
         except DATABASE_UNREACHABLE as error:
             log.warning("visits.not_recorded", node=activity.node, reason=type(error).__name__)
 

@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from stead.dev.supervised_program import LOOPBACK
 
@@ -58,3 +59,14 @@ async def http_get(port: int, path: str, tls: ssl.SSLContext | None = None) -> b
 
     head, _, body = (await connect(port, exchange, tls)).partition(b"\r\n\r\n")
     return body if head.split(b" ", 2)[1:2] == [b"200"] else None
+
+
+async def accepts_unix(path: Path) -> bool:
+    """Whether somebody listens on the socket."""
+    try:
+        async with asyncio.timeout(TIMEOUT):
+            _, writer = await asyncio.open_unix_connection(str(path))
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True

@@ -1,6 +1,7 @@
 """Stead's own programs, which a stack supervises like its engines."""
 
 import importlib.metadata
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -117,7 +118,7 @@ class NodeAgent(SteadProgram):
     packages: ClassVar[Packages] = Packages(
         debian=(
             *("runc", "mmdebstrap", "e2fsprogs", "git", "openssh-client"),
-            *("openssl", "ca-certificates", "restic"),
+            *("openssl", "ca-certificates", "restic", "clamav-daemon"),
         )
     )
 
@@ -160,7 +161,27 @@ class SshGateway(SteadProgram):
         return (await probes.read_line(self.port, b"")).startswith(b"SSH-2.0-")
 
 
+class FunctionsHost(SteadProgram):
+    name: ClassVar[str] = "functions"
+    # It serves what the agent has written down.
+    depends_on: ClassVar[tuple[str, ...]] = (NODE_PROGRAM,)
+
+    def __init__(
+        self, instance: Instance, get_settings: Callable[[], Awaitable[Mapping[str, str]]], data: Path
+    ) -> None:
+        super().__init__(instance, {})
+        self._get_settings, self._data = get_settings, data
+
+    async def prepare(self) -> None:
+        await super().prepare()
+        self._settings = await self._get_settings()
+
+    async def is_ready(self) -> bool:
+        """Without root it only says that there are no functions."""
+        return os.geteuid() != 0 or await probes.accepts_unix(self._data / "functions" / "control.sock")
+
+
 STEAD_PROGRAMS: tuple[type[SteadProgram], ...] = (Api, Worker, Repositories, NodeAgent)
 """What every stack needs that runs sites."""
-ACCESS_PROGRAMS: tuple[type[SteadProgram], ...] = (SshGateway,)
-"""What people enter sites with."""
+ACCESS_PROGRAMS: tuple[type[SteadProgram], ...] = (SshGateway, FunctionsHost)
+"""What people enter sites with, and what runs functions."""

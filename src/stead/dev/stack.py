@@ -19,6 +19,7 @@ from stead.dev.programs import (
     ACCESS_PROGRAMS,
     STEAD_PROGRAMS,
     Api,
+    FunctionsHost,
     NodeAgent,
     Repositories,
     SshGateway,
@@ -94,6 +95,9 @@ class Stack:
             self._instance(NodeAgent),
             self._add_local_node,
             lambda: self[Nats].receives_heartbeat(Node(LOCAL_NODE)),
+        )
+        self._programs[FunctionsHost] = FunctionsHost(
+            self._instance(FunctionsHost), self._local_node_settings, self.node_data
         )
         self._programs[SshGateway] = SshGateway(
             self._instance(SshGateway),
@@ -184,7 +188,10 @@ class Stack:
             await self.enrol_node(LOCAL_NODE)
         await self.prepare_node()
         health = {"STEAD_NODE_HEALTH_PORT": str(self.ports["node_health"])}
-        return await build_settings() | health | self.node_environment(LOCAL_NODE, self.node_data)
+        return await self._local_node_settings() | health
+
+    async def _local_node_settings(self) -> dict[str, str]:
+        return await build_settings() | self.node_environment(LOCAL_NODE, self.node_data)
 
     async def add_node(self, node: str) -> NatsLogin:
         """Creates the key and the NATS user of a node while the server runs. Can be repeated."""

@@ -24,7 +24,9 @@ LEDGER_FORMAT = (
     '"cache":"$upstream_cache_status","waf":"$stead_verdict",'
     '"trace":"$stead_trace","address":"$stead_network","tls":"$ssl_protocol","agent":"$stead_agent",'
     '"peer":"$stead_peer","reason":"$sent_http_x_stead_reason",'
-    '"sampled":"$stead_sampled","vitals":"$stead_vitals"}'
+    '"sampled":"$stead_sampled","vitals":"$stead_vitals",'
+    '"function":"$stead_function","cpu":"$upstream_http_x_stead_cpu",'
+    '"memory":"$upstream_http_x_stead_memory"}'
 )
 VARIABLES = (
     *(
@@ -42,6 +44,7 @@ VARIABLES = (
         "target",
     ),
     *("parent", "peer", "signature", "login", "warm", "refresh", "missing", "rewritten", "vitals"),
+    *("protected", "function"),
 )
 """The nginx variables that Lua sets."""
 TEXT_TYPES = (
@@ -99,6 +102,7 @@ def configuration(settings: EdgeSettings) -> str:
         address_rate=settings.address_rate,
         address_connections=settings.address_connections,
         has_firewall="true" if settings.firewall else "false",
+        has_preview_certificate="true" if settings.preview_certificate else "false",
         maps=f"{render('maps', personal_headers=headers.join_personal_headers())}\n",
         ledger_format=LEDGER_FORMAT,
         cache=settings.cache,
@@ -129,7 +133,7 @@ def _modes(settings: EdgeSettings) -> tuple[str, ...]:
 
 
 def _upstreams(settings: EdgeSettings) -> str:
-    sockets = {f"inner_{mode}": f"inner-{mode}" for mode in _modes(settings)} | {"functions": "functions"}
+    sockets = {f"inner_{mode}": f"inner-{mode}" for mode in _modes(settings)}
     return "".join(
         f"    upstream {name} {{ server unix:{settings.run}/{socket}.sock; keepalive 32; }}\n"
         for name, socket in sockets.items()
@@ -149,7 +153,7 @@ def _visitors(settings: EdgeSettings, scheme: str) -> str:
     return render(
         "visitors",
         listen=_listen_tls(settings) if secure else _listen_plain(settings),
-        tls=render("tls", run=settings.run) if secure else "",
+        tls=_tls(settings) if secure else "",
         scheme=scheme,
         data=settings.data,
         ledger_file=settings.ledger_file,
@@ -160,6 +164,16 @@ def _visitors(settings: EdgeSettings, scheme: str) -> str:
         peer_request_headers=headers.set_request_headers(headers.PEER_REQUEST),
         response_headers=RESPONSE_HEADERS,
         **_limits(settings),
+    )
+
+
+def _tls(settings: EdgeSettings) -> str:
+    """nginx needs a certificate to start. If there is one for all hosts of the preview domain, permanent
+    hosts use it; other names get their own, or no handshake."""
+    return render(
+        "tls",
+        certificate=settings.preview_certificate or f"{settings.run}/nobody.crt",
+        key=settings.preview_key or f"{settings.run}/nobody.key",
     )
 
 

@@ -38,6 +38,9 @@ DISTRUSTED = (
     "X-Stead-Key",
     "X-Stead-Verdict",
     "X-Stead-Warm",
+    "X-Stead-Depth",
+    "X-Stead-Subrequests",
+    "X-Stead-Left",
     "X-WAF-Partner-Id",
     "X-WAF-Partner-Key",
 )

@@ -65,6 +65,11 @@ class EdgeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether ModSecurity and its core rules are installed. Without them every firewall mode is `off`."""
     resolver: str = ""
     """A name server, needed if the addresses of other edges are names."""
+    preview_certificate: str = ""
+    """A file with a certificate for all hosts of the preview domain (`*.preview.stead.example`) and its
+    chain. Permanent URLs of deployments use it: they get no certificates of their own."""
+    preview_key: str = ""
+    """A file with the private key of that certificate."""
     modules: str = "/usr/lib/nginx/modules"
     crs: str = "/usr/share/modsecurity-crs/rules"
 
@@ -111,7 +116,12 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> EdgeSetting
 
 def check_paths(settings: EdgeSettings) -> None:
     """Check paths for characters with a meaning in nginx's configuration."""
-    for name in ("data", "run", "ledger_file", "lua", "modules", "crs"):
+    if bool(settings.preview_certificate) != bool(settings.preview_key):
+        raise SettingsInvalid("preview_certificate and preview_key need each other")
+    names = ["data", "run", "ledger_file", "lua", "modules", "crs"]
+    if settings.preview_certificate:
+        names += ["preview_certificate", "preview_key"]
+    for name in names:
         value = str(getattr(settings, name))
         if not value.startswith("/") or any(char in value for char in "\"\\;{}$'\n\r\t "):
             raise SettingsInvalid(f"{name} must be an absolute path without spaces, quotes or dollars")

@@ -103,7 +103,9 @@ def _find_all(text: bytes, secret: bytes) -> Iterator[int]:
 
 def _partial_match(text: bytes, secret: bytes) -> int:
     """How many bytes at the end of the text are the beginning of the secret, but not all of it."""
-    for length in range(min(len(secret) - 1, len(text)), 0, -1):
-        if text.endswith(secret[:length]):
-            return length
+    position = text.find(secret[:1], max(0, len(text) - len(secret) + 1))
+    while position >= 0:
+        if secret.startswith(text[position:]):
+            return len(text) - position
+        position = text.find(secret[:1], position + 1)
     return 0

@@ -34,6 +34,7 @@ from stead.node.output import JobOutput
 from stead.node.output_budget import OutputLedger
 from stead.node.platform_reports import PlatformReporter
 from stead.node.processes import Processes
+from stead.node.questions import Questions
 from stead.node.settings import Settings, SettingsInvalid, from_environment
 from stead.node.sign_in_requests import SignInRequests
 from stead.node.ssh.session_reports import SessionReports
@@ -170,6 +171,7 @@ async def _serve(
         connection,
         lambda: [mail for driver in drivers["live"].drivers for mail in driver.list_captured_mail()],
     )
+    questions = Questions(settings.node_id, connection, drivers)
     networks = ListedNetworks(settings.listed_networks, settings.data, every=settings.listed_networks_seconds)
     agent_program = Agent(
         settings,
@@ -198,6 +200,7 @@ async def _serve(
         supervisor.keep_running("sessions.report", session_reports.run)
         supervisor.keep_running("pages.keep_hot", hot_pages.run)
         supervisor.keep_running("mail.report", mail_reports.run)
+        supervisor.keep_running("questions.answer", questions.run)
         supervisor.keep_running("networks.refresh", networks.run)
         supervisor.repeat("metrics.measure", MEASURE_SECONDS, measurements.measure)
         platform = PlatformReporter(settings.node_id, connection)

@@ -70,6 +70,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         "https://registry.npmjs.org/"
     )
     """Builds may reach it whatever its address is."""
+    python_index: Annotated[str, msgspec.Meta(pattern=r"^https?://[^/@\s]+/\S*$")] = (
+        "https://pypi.org/simple/"
+    )
+    """Builds with Python install packages from it, and may reach it whatever its address is."""
+    python_files: str = "files.pythonhosted.org"
+    """The hosts that the index names for the files of packages. Written like `build_egress`; only builds with
+    Python reach them, whatever their address is."""
     build_egress: str = ""
     """Further hosts that builds may reach: `host`, `host:port`, `*.host`, comma-separated."""
     composer_hosts: str = (
@@ -99,6 +106,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The size of the cache of one site."""
     build_caches_mb: Annotated[int, msgspec.Meta(ge=32)] = 20480
     """The size of the caches of all sites together."""
+    component_registry: Annotated[str, msgspec.Meta(pattern=r"^https://[^/@\s]+\Z")] = (
+        "https://api.wordpress.org"
+    )
+    """Where plugins and themes are looked up. A mirror must speak the same protocol."""
+    component_hosts: str = "downloads.wordpress.org"
+    """The hosts that archives of plugins and themes may come from, besides that of the registry."""
+    component_trust: str = "/etc/ssl/certs/ca-certificates.crt"
+    """The certificate authorities that are trusted for both."""
     keep_sites_running: bool = True
     """Whether WordPress environments go on while no agent runs. Otherwise they end with it, as in a
     development stack."""
@@ -109,6 +124,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     memory if 0. Each counts with a quarter of its limit."""
     disk_overcommit: Annotated[float, msgspec.Meta(ge=1, le=100)] = 4.0
     """How much more disk space may be promised to WordPress environments than there is."""
+    functions_memory_mb: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """How much memory all functions may use together; a quarter of the machine's memory if 0."""
+    functions_workers: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 256
+    """How many processes of functions may run at the same time. Idle ones end for others."""
+    functions_networks: str = ""
+    """Networks that functions may reach although they are not public. Written like `build_networks`."""
     site_mail_relay: Annotated[str, msgspec.Meta(pattern=r"^$|^(smtp|smtps|smtp\+plaintext)://[^/\s]+$")] = ""
     """The SMTP server that sends the mail of WordPress sites: `smtp://user:password@host:587` (STARTTLS is
     required) or `smtps://…`. `smtp+plaintext://` sends everything unencrypted. Without it `mail()` fails."""
@@ -117,6 +138,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     relay."""
     site_mail_per_hour: Annotated[int, msgspec.Meta(ge=0)] = 200
     """To how many recipients a site may send within an hour."""
+    signatures: Annotated[str, msgspec.Meta(pattern=r"^$|^/\S+$")] = ""
+    """A directory with further signatures of ClamAV and rules of YARA (`*.yar`), for scans of sites."""
     ssh_uid: Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)] = 0
     """The user of the SSH gateway, which may ask for sessions; one that owns nothing if 0."""
     simulator_seconds: Annotated[float, msgspec.Meta(ge=0)] = 0.0
@@ -163,7 +186,8 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         settings = msgspec.convert(given, Settings, strict=False)
         _ = settings.certificate_keys, settings.private_key
         _ = read_host_rules(settings.build_egress), read_networks(settings.build_networks)
-        _ = read_host_rules(settings.composer_hosts)
+        _ = read_networks(settings.functions_networks)
+        _ = read_host_rules(settings.composer_hosts), read_host_rules(settings.python_files)
         _ = read_plain_networks(settings.platform_networks)
     except InvalidEdgeKey as error:
         raise SettingsInvalid(f"STEAD_EDGE_KEY: {error}") from None

@@ -35,6 +35,8 @@ _ANOTHER_FILE = -1
 """In place of an inode: the next file is read from its beginning."""
 VITALS_PATH = "/_stead/vitals"
 """Browsers send there what they have measured. The application is not asked."""
+_LIMITED = "function_rate_limit"
+MAX_LIMITED = 10_000
 PROBE_ADDRESS = "::"
 """The address in the ledger for the node's own probes, which come through a socket."""
 
@@ -51,6 +53,8 @@ class LedgerLine(msgspec.Struct, frozen=True):
     path: str = ""
     status: int = 0
     cache: str = ""
+    reason: str = ""
+    function: str = ""
 
 
 OnPage = Callable[[str, str, str], None]
@@ -65,6 +69,8 @@ class LedgerReader:
     def __init__(self, path: Path, on_page: OnPage = lambda *_: None) -> None:
         self._path, self._on_page = path, on_page
         self._inode, self._offset = 0, 0
+        self.limited: dict[str, float] = {}
+        """When a request of each version of a function was last refused, because there were too many."""
 
     def read_new(self) -> dict[str, float]:
         """When each environment was last visited, according to the lines since the last call."""
@@ -114,6 +120,8 @@ class LedgerReader:
             counts = visit.environment and visit.address != PROBE_ADDRESS and not visit.peer
             if counts and visit.path != VITALS_PATH and len(visited) < MAX_ENVIRONMENTS:
                 visited[visit.environment] = max(visit.ts, visited.get(visit.environment, 0.0))
+                if visit.reason == _LIMITED and visit.function and len(self.limited) < MAX_LIMITED:
+                    self.limited[f"fnv_{visit.function}"] = visit.ts
                 if visit.cache and visit.method == "GET" and visit.status == 200:
                     self._on_page(visit.environment, visit.host, visit.path)
 
@@ -167,6 +175,8 @@ class VisitReporter:
         self._visited = {
             environment: moment for environment, moment in self._visited.items() if moment > oldest
         }
+        limited = self._ledger.limited
+        self._ledger.limited = {version: moment for version, moment in limited.items() if moment > oldest}
 
     async def _publish(self) -> None:
         if not self._connection.connected:
@@ -174,4 +184,8 @@ class VisitReporter:
         client, visited = await self._connection.client(), list(self._visited.items())
         for start in range(0, len(visited), MAX_PER_MESSAGE):
             activity = Activity(self._node, dict(visited[start : start + MAX_PER_MESSAGE]))
+            await client.publish(subjects.activity(self._node), encode(activity))
+        limited = list(self._ledger.limited.items())
+        for start in range(0, len(limited), MAX_PER_MESSAGE):
+            activity = Activity(self._node, {}, dict(limited[start : start + MAX_PER_MESSAGE]))
             await client.publish(subjects.activity(self._node), encode(activity))

@@ -124,6 +124,8 @@ class Activity(Struct, frozen=True):
 
     node: str
     visited: dict[str, float]
+    limited: dict[str, float] = {}
+    """When a request of a version of a function was last refused, because there were too many."""
 
 
 class CapturedMail(Struct, frozen=True):

@@ -53,6 +53,8 @@ class HostRecord(Struct, frozen=True, omit_defaults=True):
     """It has a certificate: plain HTTP is redirected to HTTPS."""
     redirect_to: str = ""
     """Another host of the site that all visitors are redirected to."""
+    release: str = ""
+    """It always shows this release of the environment: it is the permanent host of a deployment."""
 
 
 class RedirectSet(Struct, frozen=True):
@@ -69,6 +71,34 @@ class PartnerRecord(Struct, frozen=True):
     client: str
     digest: str
     """HMAC-SHA256 of a constant with the key of the partner, in hexadecimal digits."""
+
+
+class ProtectionRecord(Struct, frozen=True, omit_defaults=True):
+    """Who may see previews: those who know a password, or members of the team of the site, who come with a
+    token that the control plane has signed."""
+
+    mode: Literal["password", "team"]
+    everywhere: bool = False
+    """All hosts of the environment are protected, not only those of its deployments."""
+    iterations: int = 0
+    salt: str = ""
+    digest: str = ""
+    """PBKDF2 with SHA-256 of the password, in hexadecimal digits."""
+    public_key: str = ""
+    """An Ed25519 key, in hexadecimal digits."""
+    sign_in: str = ""
+    """The page where members sign in."""
+
+
+class FunctionRoute(Struct, frozen=True, array_like=True):
+    """A function answers requests for a path and everything below it."""
+
+    path: str
+    """Without a slash at its end; empty for the whole site."""
+    version: str
+    """Names the socket on the node."""
+    requests_per_second: int
+    request_bytes: int
 
 
 class EnvironmentRecord(Struct, frozen=True, omit_defaults=True):
@@ -100,8 +130,15 @@ class EnvironmentRecord(Struct, frozen=True, omit_defaults=True):
     hsts: int = 0
     """`max-age` of Strict-Transport-Security in seconds; 0 omits the header."""
     trace_sample_rate: float = 0.01
+    functions: tuple[FunctionRoute, ...] = ()
+    """The longest path comes first."""
     noindex: bool = False
     """Search engines are asked not to show its pages, because it is a copy of another one."""
+    protection: ProtectionRecord | None = None
+    headers: dict[str, Any] | None = None
+    """Headers for paths of static sites, compiled as those of a release. They come after those."""
+    quarantined: tuple[str, ...] = ()
+    """Decoded paths of URLs whose files are in quarantine."""
 
 
 class EdgeRedirect(Struct, frozen=True, array_like=True):

@@ -18,6 +18,7 @@ from stead.protocol.subjects import (
     bucket_stream,
     commands_of,
     consumer,
+    state_buckets,
 )
 
 DUPLICATES = timedelta(minutes=2)
@@ -27,6 +28,8 @@ MB = 1 << 20
 OUTPUT_MB, EDGE_MB = 4096, 2048
 """The defaults of two settings of the worker."""
 MESSAGES_MB, APPLIED_MB = 512, 16
+STATE_MB = 256
+"""Of each bucket with the state of functions."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,18 @@ def stream_specs(*, output_mb: int = OUTPUT_MB, edge_mb: int = EDGE_MB) -> tuple
             max_per_subject=250_000,
         ),
         StreamSpec(APPLIED, STREAMS[APPLIED], max_age=FOR_EVER, max_bytes=APPLIED_MB * MB, max_per_subject=1),
+        *(
+            StreamSpec(
+                bucket_stream(bucket),
+                bucket_keys(bucket),
+                max_age=FOR_EVER,
+                max_bytes=STATE_MB * MB,
+                max_per_subject=1,
+                messages_may_expire=True,
+                numbered_by_time=True,
+            )
+            for bucket in state_buckets()
+        ),
         StreamSpec(
             bucket_stream(EDGE_BUCKET),
             bucket_keys(EDGE_BUCKET),

@@ -6,6 +6,7 @@ that names it.
 """
 
 import re
+import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
@@ -22,10 +23,13 @@ STREAMS: dict[str, str] = {
     APPLIED: "node.*.applied",
 }
 """The subjects of each stream. Heartbeats, visits and captured mail are in none: they are repeated. Sign-ins
-are in none, because an old one is worthless; neither are reports of chunks: nodes repeat them until the
-answer."""
+and questions are in none, because an old one is worthless; neither are reports of chunks: nodes repeat them
+until the answer."""
 
 EDGE_BUCKET = "edge"
+STATE_BUCKETS = 4
+"""The state of functions is in a few buckets, which many environments share: thousands of streams would slow
+down the start of NATS."""
 
 SESSION = "session"
 SESSIONS = f"node.*.report.{SESSION}.*"
@@ -98,6 +102,11 @@ def platform_of_node(node: str) -> str:
 PLATFORM_REPORTS = ("platform.*", "node.*.platform")
 
 
+def function_state(node: str) -> str:
+    """Where a node asks for the state of its functions."""
+    return f"node.{token(node)}.function_state"
+
+
 def answer(node: str, question: str) -> str:
     """Where a node gets the answer to a question. Only the worker publishes there; a reply subject, which the
     node could choose, is not used."""
@@ -106,6 +115,21 @@ def answer(node: str, question: str) -> str:
 
 def answers_to(node: str) -> str:
     return f"answer.{token(node)}.*"
+
+
+def question(node: str) -> str:
+    """Where the API asks a node about its sites."""
+    return f"question.{token(node)}"
+
+
+def reply(node: str, process: str, question_id: str) -> str:
+    """Where a node answers a question of a process of the API. Not the reply subject of the message: a node
+    could then publish to the inbox of the API, in the name of others."""
+    return f"reply.{token(node)}.{token(process)}.{token(question_id)}"
+
+
+def replies_to(process: str) -> str:
+    return f"reply.*.{token(process)}.*"
 
 
 def applied(node: str) -> str:
@@ -123,6 +147,27 @@ def bucket_stream(bucket: str) -> str:
 
 def bucket_keys(bucket: str) -> str:
     return f"$KV.{token(bucket)}.>"
+
+
+def state_bucket(environment: str) -> str:
+    return f"functions-{zlib.crc32(environment.encode()) % STATE_BUCKETS}"
+
+
+def state_stream(environment: str) -> str:
+    return bucket_stream(state_bucket(environment))
+
+
+def state_subjects(environment: str) -> str:
+    """The beginning of the subjects of everything that the functions of an environment keep."""
+    return f"$KV.{state_bucket(environment)}.{token(environment)}"
+
+
+def state_subject(environment: str, kind: str, namespace: str) -> str:
+    return f"{state_subjects(environment)}.{token(kind)}.{token(namespace)}"
+
+
+def state_buckets() -> tuple[str, ...]:
+    return tuple(f"functions-{number}" for number in range(STATE_BUCKETS))
 
 
 class Program(StrEnum):
@@ -176,9 +221,10 @@ def permissions(identity: NatsIdentity) -> NatsPermissions:
             return NatsPermissions(publish=(">",), subscribe=(">",))
         case Program.API:
             return NatsPermissions(
-                publish=(*_read_permissions(OUTPUT), platform(identity)),
-                subscribe=(f"{inbox_prefix(identity)}.>",),
-                deny_publish=_SYSTEM,
+                # It asks nodes, and commands none.
+                publish=(*_read_permissions(OUTPUT), "question.*", platform(identity)),
+                subscribe=(f"{inbox_prefix(identity)}.>", "reply.*.*.*"),
+                deny_publish=(*_SYSTEM, "node.>", "reply.>"),
             )
         case Program.WORKER:
             return _worker(identity)
@@ -191,7 +237,7 @@ def permissions(identity: NatsIdentity) -> NatsPermissions:
 _SYSTEM = ("$SYS.>",)
 _NODE_REPORTS = (
     *("node.*.report.>", "node.*.heartbeat", "node.*.applied", "node.*.activity", "node.*.mail"),
-    *("node.*.sign_in", "node.*.telemetry", "node.*.platform"),
+    *("node.*.sign_in", "node.*.telemetry", "node.*.platform", "node.*.function_state"),
 )
 _DESTRUCTIVE = tuple(
     f"$JS.API.STREAM.{verb}.>" for verb in ("DELETE", "PURGE", "MSG.DELETE", "RESTORE", "SNAPSHOT")
@@ -199,17 +245,20 @@ _DESTRUCTIVE = tuple(
 
 
 def _worker(identity: Program) -> NatsPermissions:
-    streams = [*STREAMS, bucket_stream(EDGE_BUCKET)]
+    state = [bucket_stream(bucket) for bucket in state_buckets()]
+    streams = [*STREAMS, bucket_stream(EDGE_BUCKET), *state]
     return NatsPermissions(
         publish=(
             *("node.*.cmd.>", "answer.*.*", f"job.*.out.{user(identity)}", platform(identity)),
             bucket_keys(EDGE_BUCKET),
+            *(bucket_keys(bucket) for bucket in state_buckets()),
+            *(f"$JS.API.STREAM.MSG.GET.{stream}" for stream in state),
             *(f"$JS.API.STREAM.{verb}.{stream}" for stream in streams for verb in ("CREATE", "UPDATE")),
             *(subject for stream in streams for subject in _read_permissions(stream)),
             *(f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.*" for stream in streams),
         ),
         subscribe=(f"{inbox_prefix(identity)}.>", *_NODE_REPORTS, "platform.*"),
-        deny_publish=(*_SYSTEM, *_DESTRUCTIVE, *_NODE_REPORTS),
+        deny_publish=(*_SYSTEM, *_DESTRUCTIVE, *_NODE_REPORTS, "question.>", "reply.>"),
         deny_subscribe=_SYSTEM,
     )
 
@@ -223,16 +272,19 @@ def _node(identity: Node) -> NatsPermissions:
             sign_in(identity.id),
             telemetry(identity.id),
             platform_of_node(identity.id),
+            f"reply.{token(identity.id)}.*.*",
+            function_state(identity.id),
             f"job.*.out.{user(identity)}",
             *_pull_permissions(COMMANDS, own),
             *_follow_permissions(EDGE_BUCKET, own),
         ),
-        subscribe=(f"{inbox_prefix(identity)}.>", answers_to(identity.id)),
+        subscribe=(f"{inbox_prefix(identity)}.>", answers_to(identity.id), question(identity.id)),
         deny_publish=(
             *_SYSTEM,
             *(
                 "node.*.cmd.>",
                 "answer.>",
+                "question.>",
                 "$KV.>",
                 "$JS.API.CONSUMER.CREATE.>",
                 "$JS.API.CONSUMER.DURABLE.CREATE.>",

@@ -32,6 +32,7 @@ StreamName = Literal["requests", "logs", "resources", "vitals", "spans"]
 REQUEST_COLUMNS = (
     *("ts", "release", "host", "method", "path", "status", "bytes_in", "bytes_out", "duration_ms"),
     *("first_byte_ms", "cache", "firewall", "trace_id", "network", "tls", "agent", "device", "reason"),
+    *("function_version", "cpu_us", "memory_kb"),
 )
 """The values of a row of `requests` behind the environment, in this order."""
 
@@ -63,6 +64,11 @@ Moment = Annotated[float, Meta(ge=0, le=MAX_MOMENT)]
 Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
 
 
+FIRST_COLUMNS: dict[StreamName, int] = {"requests": 18}
+"""How many values the rows of a stream had before columns were added to it. Nodes of that time do not say
+how many they send."""
+
+
 class Part(Struct, frozen=True):
     """How many rows there are of one environment."""
 
@@ -73,6 +79,8 @@ class Part(Struct, frozen=True):
 class ChunkHead(Struct, frozen=True):
     stream: StreamName
     parts: Annotated[tuple[Part, ...], Meta(max_length=MAX_PARTS)]
+    columns: Annotated[int, Meta(ge=0, le=100)] = 0
+    """How many values a row has behind the environment: the first ones of the stream's columns."""
 
 
 class Gap(Struct, frozen=True):

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from stead.shared.runtimes import Runtime
 
-Builder = Literal["cms", "static"]
+Builder = Literal["cms", "static", "wasm"]
 BUILDERS: tuple[Builder, ...] = get_args(Builder)
 """What a builder makes."""
 
@@ -126,6 +126,60 @@ class WordPressSettings(WorkStruct, frozen=True):
 PushMode = Literal["files", "db", "full"]
 
 
+FunctionId = Annotated[str, Meta(pattern=r"^fn_[0-9a-z]{26}$(?!\n)")]
+FunctionVersionId = Annotated[str, Meta(pattern=r"^fnv_[0-9a-z]{26}$(?!\n)")]
+BindingKind = Literal["kv", "coord", "fetch", "service"]
+
+
+class FunctionBinding(WorkStruct, frozen=True):
+    """What a function reaches under a name."""
+
+    kind: BindingKind
+    name: str
+    namespace: str = ""
+    """Of `kv` and `coord`."""
+    allow: tuple[str, ...] = ()
+    """The hosts of `fetch`: `host`, `*.host`, `host:port`."""
+    target: str = ""
+    """The function of the same site that `service` calls."""
+
+
+class FunctionLimits(WorkStruct, frozen=True):
+    memory_mb: Annotated[int, Meta(ge=8, le=512)] = 64
+    wall_ms: Annotated[int, Meta(ge=10, le=30_000)] = 1000
+    request_bytes: Annotated[int, Meta(ge=0, le=10 << 20)] = 1 << 20
+    requests_per_second: Annotated[int, Meta(ge=1, le=10_000)] = 100
+
+
+class EnsureFunction(NodeWork, frozen=True, tag="ensure_function"):
+    """The version of a function is on this node: verified, compiled, and a process of it has started. The
+    edge may send requests to it. The latest earlier versions of the function stay."""
+
+    unsupported_code = "function.unsupported"
+    has_own_limit = True
+    secret_fields: ClassVar[tuple[str, ...]] = ("secrets",)
+
+    function: FunctionId
+    version: FunctionVersionId
+    release: EnsureRelease
+    limits: FunctionLimits = FunctionLimits()
+    fresh: bool = False
+    """Whether every request gets an instance of its own."""
+    variables: tuple[tuple[str, str], ...] = ()
+    secrets: tuple[tuple[str, str], ...] = ()
+    bindings: tuple[FunctionBinding, ...] = ()
+    active: bool = False
+    """Whether other functions of the site call this version from now on."""
+
+
+class RemoveFunction(NodeWork, frozen=True, tag="remove_function"):
+    """No version of the function is on this node."""
+
+    unsupported_code = "function.unsupported"
+
+    function: FunctionId
+
+
 class EnsureEnvironment(RuntimeWork, frozen=True, tag="ensure_environment"):
     """Everything the environment needs to run is on this node, with a page to serve."""
 
@@ -137,6 +191,8 @@ class EnsureEnvironment(RuntimeWork, frozen=True, tag="ensure_environment"):
     """Serve this dataset, which `PrepareDataset` has made; empty to keep the one that it serves."""
     push: PushMode | None = None
     """The dataset was pushed: only this part of it is served, and what visitors did meanwhile is kept."""
+    functions: tuple[EnsureFunction, ...] = ()
+    """For the runtime `wasm`: the functions that are served. The node may be a new one."""
 
 
 class RemoveEnvironment(NodeWork, frozen=True, tag="remove_environment"):
@@ -268,6 +324,109 @@ class RestoreSnapshot(RuntimeWork, frozen=True, tag="restore_snapshot"):
     host of the environment."""
 
 
+DetectionId = Annotated[str, Meta(pattern=r"^det_[0-9a-zA-Z]{1,40}$(?!\n)")]
+Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
+Text = Annotated[str, Meta(max_length=4000)]
+ShortText = Annotated[str, Meta(max_length=300)]
+ComponentType = Literal["core", "plugin", "theme"]
+
+
+class Component(Struct, frozen=True):
+    """A part of a WordPress site: WordPress itself, a plugin or a theme."""
+
+    type: ComponentType
+    slug: ShortText
+    name: ShortText
+    version: ShortText
+    """Empty if it says none."""
+
+
+class Finding(Struct, frozen=True):
+    """A file or row that is infected."""
+
+    path: Text
+    sha256: Sha256
+    signature: ShortText
+    engine: ShortText
+    detail: ShortText = ""
+    size: Amount = 0
+    movable: bool = True
+    """Whether it may be moved to the store. The main file of a plugin is not, nor is a row."""
+
+
+class ScanReport(Struct, frozen=True, tag="scan_report"):
+    """A complete scan. A scan whose engines have failed is refused, and has no report."""
+
+    findings: Annotated[tuple[Finding, ...], Meta(max_length=700)] = ()
+    components: Annotated[tuple[Component, ...], Meta(max_length=1000)] = ()
+    held: Annotated[tuple[DetectionId, ...], Meta(max_length=2000)] = ()
+    """The detections whose files are in the store of the node."""
+    files: Amount = 0
+    scanned: Amount = 0
+    unchanged: Amount = 0
+    failed: Amount = 0
+    """Files without a result: they cannot be read, exceed a limit, or change all the time."""
+    failures: Annotated[tuple[Text, ...], Meta(max_length=20)] = ()
+    omitted: Amount = 0
+    """Findings that are not in the report."""
+    bytes: Amount = 0
+    milliseconds: Amount = 0
+    clamd: ShortText = ""
+    rules: ShortText = ""
+
+
+class ScanEnvironment(RuntimeWork, frozen=True, tag="scan_environment"):
+    """The files and rows of the environment were scanned. Nothing is changed. If an engine fails, the work is
+    refused with `scan.engine_failed`."""
+
+    result_type = ScanReport
+    has_own_limit = True
+
+    full: bool = False
+    """Also what was clean at the last scan and has not changed."""
+    ignored: tuple[Sha256, ...] = ()
+    """The hashes of what the owner has declared to be clean."""
+    hosts: tuple[str, ...] = ()
+    """The hosts of the environment."""
+
+
+class QuarantineItem(WorkStruct, frozen=True):
+    detection: DetectionId
+    path: Text
+    sha256: Sha256
+    signature: ShortText = ""
+
+
+class QuarantineOutcome(Struct, frozen=True):
+    detection: DetectionId
+    outcome: Literal["quarantined", "gone", "failed"]
+    reason: ShortText = ""
+
+
+class QuarantineReport(Struct, frozen=True, tag="quarantine_report"):
+    items: Annotated[tuple[QuarantineOutcome, ...], Meta(max_length=700)] = ()
+
+
+class QuarantineFiles(RuntimeWork, frozen=True, tag="quarantine_files"):
+    """Each file is in the store of the node and not in the site, unless its content is not the one that was
+    scanned."""
+
+    result_type = QuarantineReport
+    has_own_limit = True
+
+    scan: str
+    items: tuple[QuarantineItem, ...]
+
+
+class RestoreFile(RuntimeWork, frozen=True, tag="restore_file"):
+    """The file is in the site as it was, and not in the store. If that is not possible, the work is refused
+    with `quarantine.failed`, and the file is still in the store."""
+
+    has_own_limit = True
+
+    detection: DetectionId
+
+
 class CheckPhp(RuntimeWork, frozen=True, tag="check_php"):
     """The environment can run on this version of PHP: the node has its image, the code of the site allows it,
     and the front page is answered in a container of its own. Otherwise the work is refused with the reason.
@@ -371,6 +530,94 @@ class SetPassword(RuntimeWork, frozen=True, tag="set_password"):
     """As WordPress stores it."""
 
 
+ComponentAction = Literal["install", "update", "activate", "deactivate", "delete"]
+
+
+class AffectedVersions(Struct, frozen=True):
+    """A range of versions that have a known vulnerability. Its ends are keys (`component_versions.py`)."""
+
+    title: str
+    from_key: bytes
+    from_inclusive: bool
+    to_key: bytes | None
+    """None if all later versions are affected."""
+    to_inclusive: bool
+    fixed_version: str = ""
+
+    def contains(self, key: bytes) -> bool:
+        if key < self.from_key or (key == self.from_key and not self.from_inclusive):
+            return False
+        return self.to_key is None or key < self.to_key or (self.to_inclusive and key == self.to_key)
+
+
+class ComponentChange(WorkStruct, frozen=True):
+    action: ComponentAction
+    kind: Literal["plugin", "theme"]
+    slug: str
+    version: str = ""
+    """Of an installation or update; the latest one if empty."""
+    archive: str = ""
+    """A signed URL of the archive. If empty, the archive comes from the registry."""
+    activate: bool = False
+    refused: tuple[AffectedVersions, ...] = ()
+    """Versions that are not installed."""
+
+
+class ComponentOutcome(Struct, frozen=True):
+    slug: str
+    reason: str = ""
+    """Why it was not changed; empty if it was."""
+
+
+class ComponentsChanged(Struct, frozen=True, tag="components_changed"):
+    outcomes: tuple[ComponentOutcome, ...] = ()
+
+
+class ChangeComponents(RuntimeWork, frozen=True, tag="change_components"):
+    """The plugins and themes of the environment are changed, one after the other. After a change that stops
+    the site from answering, the component is what it was before. The work is refused if no change is made."""
+
+    result_type = ComponentsChanged
+    has_own_limit = True
+
+    changes: tuple[ComponentChange, ...]
+    host: str = ""
+    """Of the site, for the probe."""
+
+
+class SiteChange(WorkStruct, frozen=True):
+    kind: str
+    """As in a question to the site (`questions.py`)."""
+    body: bytes
+
+
+class ChangeContent(RuntimeWork, frozen=True, tag="change_content"):
+    """The site has been asked to make these changes, one after the other. It is refused if none is made."""
+
+    has_own_limit = True
+
+    changes: tuple[SiteChange, ...]
+
+
+class DatabaseExported(Struct, frozen=True, tag="database_exported"):
+    size: Amount
+
+
+class ExportDatabase(RuntimeWork, frozen=True, tag="export_database"):
+    """A dump of the database, or the result of a statement, is in the object store."""
+
+    result_type = DatabaseExported
+    has_own_limit = True
+
+    url: str
+    """A signed URL to upload to."""
+    tables: tuple[str, ...] = ()
+    """All if empty."""
+    compress: bool = True
+    statement: bytes = b""
+    """As in the question `database.query`. If empty, tables are exported."""
+
+
 class EnsureRoute(NodeWork, frozen=True, tag="ensure_route"):
     """The environment answers exactly these hosts. Only for the simulator: real edges receive their routes
     through the feed."""
@@ -427,6 +674,28 @@ class ArchiveSource(WorkStruct, frozen=True, tag="archive"):
     """In the installation's object store, by a signed URL. Any other address must be public."""
 
 
+FunctionLanguage = Literal["javascript", "typescript", "rust", "tinygo", "go", "c", "zig", "swift"]
+
+
+Filename = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$(?!\n)")]
+
+
+class InlineSource(WorkStruct, frozen=True, tag="inline"):
+    """A single file."""
+
+    filename: Filename
+    content: str
+
+
+class FunctionBuild(WorkStruct, frozen=True):
+    """How a function is compiled."""
+
+    language: FunctionLanguage
+    filename: Filename | None = None
+    """The file in the source that is compiled; if there is none, it is looked for."""
+    compatibility_date: Annotated[str, Meta(pattern=r"^([0-9]{4}-[0-9]{2}-[0-9]{2})?\Z")] = ""
+
+
 MOST_PHP_REQUIREMENTS, LONGEST_PHP_REQUIREMENT = 100, 100
 """How many a release may have, and how many characters the texts of each."""
 
@@ -462,6 +731,10 @@ class BuildResult(Struct, frozen=True, tag="build"):
     author: str = ""
     message: str = ""
     php: tuple[PhpRequirement, ...] = ()
+    source_digest: str = ""
+    """Of everything in the commit that the site was built from; empty if the source is not a repository."""
+    unchanged: bool = False
+    """Nothing was built, because the source is the one that the command names."""
 
 
 class Build(NodeWork, frozen=True, tag="build"):
@@ -470,16 +743,22 @@ class Build(NodeWork, frozen=True, tag="build"):
     result_type = BuildResult
     unsupported_code = "build.unavailable"
     has_own_limit = True
-    secret_fields: ClassVar[tuple[str, ...]] = ("layer_url", "variables")
+    secret_fields: ClassVar[tuple[str, ...]] = ("layer_url", "variables", "plain_variables")
 
     builder: Builder
-    source: GitSource | ArchiveSource
+    source: GitSource | ArchiveSource | InlineSource
     layer_url: str
     """Where to upload the layer; signed by the control plane for this object only."""
     variables: tuple[tuple[str, str], ...] = ()
-    """Environment variables of the build; their values are masked in its output."""
+    """Secret environment variables of the build; their values are masked in its output."""
+    plain_variables: tuple[tuple[str, str], ...] = ()
+    """Environment variables that are not masked. A secret of the same name replaces one."""
     platform_variables: tuple[tuple[str, str], ...] = ()
     """What the platform tells the build about itself. No secrets; they replace others of the same name."""
+    unchanged_source: str = ""
+    """The `source_digest` of the live release. If the source has it, too, nothing is built."""
+    function: FunctionBuild | None = None
+    """For the builder of functions."""
 
     @property
     def variant(self) -> str:
@@ -496,11 +775,19 @@ Work = (
     | TakeSnapshot
     | VerifySnapshot
     | RestoreSnapshot
+    | ScanEnvironment
+    | QuarantineFiles
+    | RestoreFile
     | CheckPhp
     | SwitchPhp
     | RunCommand
     | SetAccess
     | SetPassword
+    | ChangeComponents
+    | ChangeContent
+    | ExportDatabase
+    | EnsureFunction
+    | RemoveFunction
     | EnsureRoute
     | RemoveRoute
     | Probe
@@ -508,7 +795,15 @@ Work = (
     | EnsureRelease
 )
 
-WorkResult = BuildResult | SnapshotTaken | SnapshotVerified
+WorkResult = (
+    BuildResult
+    | SnapshotTaken
+    | SnapshotVerified
+    | ComponentsChanged
+    | DatabaseExported
+    | ScanReport
+    | QuarantineReport
+)
 
 HOSTING: tuple[type[NodeWork], ...] = (
     EnsureEnvironment,

@@ -148,6 +148,12 @@ class CredentialRevoked(Unauthenticated):
     remedy = "Mint a new key, or sign in again."
 
 
+class AccountSuspended(Unauthenticated):
+    code = "auth.account_suspended"
+    message = "The account was suspended by the operator."
+    remedy = "Contact the operator of the service."
+
+
 class AddressNotAllowed(Unauthenticated):
     code = "auth.ip_not_allowed"
     message = "This key may not be used from the address {address}."

@@ -31,6 +31,10 @@ ArtifactId = NewType("ArtifactId", str)
 DeploymentId = NewType("DeploymentId", str)
 DomainId = NewType("DomainId", str)
 SnapshotId = NewType("SnapshotId", str)
+FunctionId = NewType("FunctionId", str)
+FunctionVersionId = NewType("FunctionVersionId", str)
+ScanId = NewType("ScanId", str)
+DetectionId = NewType("DetectionId", str)
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [a + b for a in ALPHABET for b in ALPHABET]

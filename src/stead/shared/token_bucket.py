@@ -21,6 +21,10 @@ class TokenBucket:
         self._left -= 1
         return True
 
+    def charge(self, amount: float) -> None:
+        """What something has cost in addition, which is known afterwards."""
+        self._left -= amount
+
 
 class TokenBuckets:
     """One for each name. Those that were used first are forgotten when there are too many."""
@@ -36,9 +40,15 @@ class TokenBuckets:
         self._buckets: dict[str, TokenBucket] = {}
 
     def take(self, name: str) -> bool:
+        return self._find(name).take()
+
+    def charge(self, name: str, amount: float) -> None:
+        self._find(name).charge(amount)
+
+    def _find(self, name: str) -> TokenBucket:
         bucket = self._buckets.get(name)
         if bucket is None:
             while len(self._buckets) >= self._most:
                 self._buckets.pop(next(iter(self._buckets)))
             bucket = self._buckets[name] = TokenBucket(self._rate, self._burst, self._clock)
-        return bucket.take()
+        return bucket

@@ -4,13 +4,22 @@ import re
 
 _ABBREVIATIONS = frozenset({"css", "dns", "hsts", "id", "ip", "php", "sql", "ssh", "ttl", "url", "waf"})
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_UNSTORABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 MAX_QUOTED = 60
+MAX_REASON = 1000
 
 
 def quote(text: str) -> str:
     """The text in quotation marks: one line, shortened, without control characters."""
     shown = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text[: MAX_QUOTED + 1])
     return f'"{shown}"' if len(text) <= MAX_QUOTED else f'"{shown[:MAX_QUOTED]}…"'
+
+
+def clean_reason(text: str) -> str:
+    """Why something has failed, in the words of a node or of a customer's program: of limited length and
+    without what PostgreSQL cannot store. Lines stay lines."""
+    shown = text if len(text) <= MAX_REASON else f"{text[: MAX_REASON - 1]}…"
+    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", shown)
 
 
 def noun_of(name: str) -> str:

@@ -7,11 +7,13 @@ import pytest
 
 from stead.control.access import lists, service, store
 from stead.control.access.publisher import MAX_SENDING, MAX_SENDING_TO_NODE, REFUSED_AFTER, RETRY_AFTER
+from stead.control.accounts.administration import set_suspension
 from stead.control.engines.postgres import Tx
 from stead.control.jobs.definition import NotYet, Refused
 from stead.control.nodes.rules import LOST_AFTER
 from stead.shared.clock import MovableClock
 from tests import teams
+from tests.conftest import NewPerson
 from tests.control.access.conftest import EnteredSite, Nodes, NodeTable
 from tests.control.access.keys import new_public_key
 
@@ -54,6 +56,22 @@ async def test_the_job_ends_when_every_live_node_has_the_list(
     await site.nodes.publisher.compare_all()
     await site.nodes.publish()
     assert len(site.node.received) == sent, "a list that has not changed is not sent again"
+
+
+async def test_a_suspended_account_enters_no_site_until_the_suspension_ends(
+    entered_site: EnteredSite, new_person: NewPerson
+) -> None:
+    site, member = entered_site, await new_person()
+    await site.add_member(member)
+    own, _ = await site.enter(site.owner.session)
+    theirs, _ = await site.enter(member.session)
+    for reason, is_open in (("It sends spam.", False), (None, True)):
+        async with site.owner.transaction() as tx:
+            await set_suspension(tx, member.id, reason)
+        await site.nodes.publish()
+        assert (site.authorize(theirs) is not None) == is_open
+        assert site.authorize(own) is not None, "others are not affected"
+        assert len(await site.list_keys()) == 2, "nothing is deleted"
 
 
 async def test_a_node_that_refuses_is_asked_again_later(

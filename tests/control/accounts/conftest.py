@@ -6,11 +6,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import msgspec
 import pytest
 
+from stead.control.accounts import store
+from stead.control.accounts.passwords import hash_password
+from stead.control.accounts.rules import Account
 from stead.control.app import ControlPlane
 from stead.control.outbox.mail import Email
 from stead.control.sealing import Sealer
 from stead.control.settings import Settings
-from stead.shared.ids import new_id
+from stead.shared.ids import AccountId, SessionId, new_id
+from stead.shared.secrets import mint
 from tests.client import Client
 from tests.control.conftest import FromAddress
 
@@ -59,8 +63,28 @@ class Mailbox:
 
     async def token(self, to: str) -> str:
         """Of the newest letter."""
-        text = (await self.letters(to))[-1].text
-        return next(line.strip() for line in text.splitlines() if line.startswith("    "))
+        return self.token_in((await self.letters(to))[-1])
+
+    def token_in(self, letter: Email) -> str:
+        return next(line.strip() for line in letter.text.splitlines() if line.startswith("    "))
+
+
+async def insert_unverified(plane: ControlPlane, email: str) -> str:
+    """An account whose address is not confirmed, as before sign-ups waited for that. Returns a session."""
+    account = AccountId(new_id("client"))
+    hash_, secret = await hash_password(PASSWORD), mint("stead_session")
+    async with plane.database.transaction() as tx:
+        assert await store.insert(tx, Account(account, email, "Ada", hash_, "free", None))
+        await store.insert_session(tx, account, SessionId(new_id("sess")), secret.hash)
+    return secret.text
+
+
+@pytest.fixture
+def unverified(plane: ControlPlane, visitor: Client) -> Callable[[str], Awaitable[Client]]:
+    async def come(email: str) -> Client:
+        return visitor.as_(await insert_unverified(plane, email))
+
+    return come
 
 
 @pytest.fixture

@@ -24,6 +24,10 @@ async def _new_account_facts(_person: Person, _made: Values) -> dict[str, Any]:
     return {"new_email": _new_email(), "current_password": PASSWORD}
 
 
+async def _current_password(_person: Person, _made: Values) -> dict[str, Any]:
+    return {"current_password": PASSWORD}
+
+
 async def _sent_token(person: Person, _made: Values) -> dict[str, Any]:
     token = new_id("token")
     async with person.transaction() as tx:
@@ -88,6 +92,7 @@ SAMPLES = Samples(
         "password_resets.confirm": _reset_token,
         "sessions.create": _own_password,
         "account.update": _new_account_facts,
+        "account.close": _current_password,
     },
     visibility={VisibleSession: (_sees_session, SessionNotFound)},
     make_things=_make_things,
@@ -96,10 +101,12 @@ SAMPLES = Samples(
         "EmailVerification.token": lambda asking: _token_of(asking.world),
         "NewPasswordReset.email": lambda _: _new_email(),
         "PasswordResetConfirmation.token": lambda asking: _token_of(asking.world),
+        "AccountClosure.current_password": lambda _: PASSWORD,
     },
     silent_operations={
         "account.update": "the name, address and password of a person concern nobody else",
         "account.send_verification": "the email itself is the effect",
+        "account.close": "its keys, memberships and sites publish events of their own",
         "sessions.revoke": "the end of a session concerns nobody else",
         "sessions.revoke_one": "the end of a session concerns nobody else",
     },

@@ -2,12 +2,17 @@
 
 from typing import Any
 
+import httpx
 import pytest
+from msgspec.structs import replace
 
 from stead.control.app import ControlPlane
+from stead.control.settings import Settings
+from stead.shared.clock import MovableClock
 from stead.shared.emails import MAX_LENGTH
 from stead.shared.ids import new_id
 from tests.client import Client, code_of
+from tests.control.accounts.conftest import Mailbox
 from tests.people import PASSWORD, Person
 from tests.teams import insert_team
 
@@ -154,11 +159,38 @@ async def test_guessing_the_current_password_is_slowed_down(person: Person):
     assert int(right.headers["retry-after"]) >= 1
 
 
-async def test_an_email_address_of_another_account_is_refused(person: Person, stranger: Person):
-    for taken in (stranger.account.email, stranger.account.email.upper()):
-        body = {"new_email": taken, "current_password": PASSWORD}
-        refused = await person.session.patch(ACCOUNT, json=body)
-        assert (refused.status_code, code_of(refused)) == (409, "account.email_taken")
+async def test_nobody_learns_whether_an_address_belongs_to_another_account(
+    person: Person, stranger: Person, mailbox: Mailbox
+):
+    before = await shown(person.session)
+    free = f"{new_id('free')}@example.com"
+    answers = []
+    for address in (stranger.account.email, free):
+        body = {"new_email": address.upper(), "current_password": PASSWORD}
+        answers += [code_of(await person.session.patch(ACCOUNT, json=body)) for _ in range(2)]
+        assert len(await mailbox.letters(address)) == 2
+    assert answers == ["204"] * 4
+    for letter in await mailbox.letters(stranger.account.email):
+        assert "already" in letter.subject
+        assert "    " not in letter.text, "no token is sent"
+    assert await shown(person.session) == before
+
+
+async def test_an_address_of_another_account_is_refused_where_addresses_are_not_verified(
+    person: Person, stranger: Person, settings: Settings, clock: MovableClock
+):
+    plane = ControlPlane(replace(settings, email_verification=False), clock=clock)
+    async with plane.running():
+        client = Client(
+            transport=httpx.ASGITransport(plane), base_url="http://stead.test", headers=person.session.headers
+        )
+        for taken in (stranger.account.email, stranger.account.email.upper()):
+            body = {"new_email": taken, "current_password": PASSWORD}
+            refused = await client.patch(ACCOUNT, json=body)
+            assert (refused.status_code, code_of(refused)) == (409, "account.email_taken")
+
+
+async def test_the_own_address_can_be_set_again(person: Person):
     own = {"new_email": person.account.email.upper(), "current_password": PASSWORD}
     assert (await person.session.patch(ACCOUNT, json=own)).status_code == 204
     assert (await shown(person.session))["email"] == person.account.email

@@ -2,21 +2,27 @@
 
 import asyncio
 import secrets
+from datetime import timedelta
 from typing import Any
 
+import httpx
 import pytest
+from msgspec.structs import replace
 
 from stead.control.accounts import passwords, throttle
+from stead.control.accounts.rules import SIGN_UP_PAUSE, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_ADDRESS_AND_NETWORK
 from stead.control.accounts.throttle import limit_password_attempts
 from stead.control.app import ControlPlane
 from stead.control.engines.redis import Redis
 from stead.control.http import rate_limits
 from stead.control.http.rate_limits import Limiter
+from stead.control.settings import Settings
+from stead.shared.clock import MovableClock
 from stead.shared.errors import RateLimitExceeded
 from stead.shared.ids import new_id
 from tests.client import Client, code_of
 from tests.conftest import FIGURE
-from tests.control.accounts.conftest import PASSWORD
+from tests.control.accounts.conftest import PASSWORD, Mailbox
 from tests.people import PASSWORD as THEIR_PASSWORD
 from tests.people import Person
 
@@ -30,11 +36,19 @@ async def sign_in(visitor: Client, email: str, password: str = PASSWORD):
     return await visitor.post("/v1/sessions", json={"email": email, "password": password})
 
 
-async def test_a_new_account_can_sign_in(visitor: Client, email: str, row_of):
+async def confirm(visitor: Client, token: str, password: str = PASSWORD):
+    return await visitor.post("/v1/accounts/verify-email", json={"token": token, "password": password})
+
+
+async def test_a_new_account_can_sign_in_once_its_address_is_confirmed(
+    visitor: Client, email: str, mailbox: Mailbox, row_of
+):
     created = await sign_up(visitor, email)
     assert created.status_code == 201
     account = created.json()["data"]
     assert account == {"id": account["id"], "email": email, "name": "Ada"}
+    assert code_of(await sign_in(visitor, email)) == "auth.sign_in_refused"
+    assert (await confirm(visitor, await mailbox.token(email))).status_code == 204
     session = (await sign_in(visitor, email)).json()["data"]
     assert session["account_id"] == account["id"]
     assert session["token"].startswith("stead_session_")
@@ -43,18 +57,143 @@ async def test_a_new_account_can_sign_in(visitor: Client, email: str, row_of):
     assert str(await row_of(account["id"], "password_hash")).startswith("$argon2id$")
 
 
-async def test_an_email_address_is_one_address_however_it_is_written(visitor: Client, email: str):
+@pytest.mark.parametrize(
+    ("smtp_url", "chosen", "exists_at_once"),
+    [("", None, True), ("smtp://mail.example:587", None, False), ("", True, False)],
+    ids=["no mail server", "a mail server", "no mail server here, but the operator says that there is one"],
+)
+async def test_without_a_mail_server_nobody_waits_for_an_email_that_is_never_sent(
+    settings: Settings,
+    clock: MovableClock,
+    email: str,
+    smtp_url: str,
+    chosen: bool | None,
+    exists_at_once: bool,
+):
+    plane = ControlPlane(replace(settings, smtp_url=smtp_url, email_verification=chosen), clock=clock)
+    async with plane.running():
+        visitor = Client(transport=httpx.ASGITransport(plane), base_url="http://stead.test")
+        assert (await sign_up(visitor, email)).status_code == 201
+        expected = "201" if exists_at_once else "auth.sign_in_refused"
+        assert code_of(await sign_in(visitor, email)) == expected
+
+
+async def test_an_email_address_is_one_address_however_it_is_written(
+    visitor: Client, email: str, mailbox: Mailbox
+):
     created = await sign_up(visitor, email.upper())
     assert created.json()["data"]["email"] == email
+    assert (await confirm(visitor, await mailbox.token(email))).status_code == 204
     assert (await sign_in(visitor, f" {email.title()} ")).status_code == 201
     for same in (email, email.upper(), email.title()):
-        taken = await sign_up(visitor, same)
-        assert (taken.status_code, code_of(taken)) == (409, "account.email_taken")
+        assert (await sign_up(visitor, same)).status_code == 201
+        assert "already" in (await mailbox.letters(email))[-1].subject
 
 
-async def test_many_who_want_one_address_at_once_get_one_account(visitor: Client, email: str):
+async def test_many_who_want_one_address_at_once_get_one_account(
+    visitor: Client, email: str, mailbox: Mailbox
+):
     answers = await asyncio.gather(*[sign_up(visitor, email) for _ in range(4)])
-    assert sorted(code_of(answer) for answer in answers) == ["201"] + ["account.email_taken"] * 3
+    assert [answer.status_code for answer in answers] == [201] * 4
+    tokens = [mailbox.token_in(letter) for letter in await mailbox.letters(email)]
+    confirmed = await asyncio.gather(*[confirm(visitor, token) for token in tokens])
+    assert sorted(code_of(each) for each in confirmed) == ["204"] + ["account.email_taken"] * 3
+
+
+async def test_signing_up_tells_nobody_whether_an_address_has_an_account(
+    from_address, person: Person, email: str, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+):
+    """Byte for byte but for what was sent and random ids, after the same work, however often it is tried."""
+    work: list[str] = []
+    hashed = passwords._hasher.hash("any password")
+
+    class Watched:
+        verify = passwords._hasher.verify
+
+        def hash(self, password: str) -> str:
+            work.append(password)
+            return hashed
+
+    monkeypatch.setattr(passwords, "_hasher", Watched())
+    known, unknown = person.account.email, email
+    looks: dict[str, list[str]] = {known: [], unknown: []}
+    for number in range(SIGN_UPS_PER_ADDRESS + 2):
+        for address, seen in looks.items():
+            visitor = from_address(f"2001:db8:{number}:{len(address)}::1")
+            answer = await sign_up(visitor, address)
+            data = answer.json()["data"]
+            headers = sorted(
+                (name, value) for name, value in answer.headers.items() if name != "x-request-id"
+            )
+            text = answer.text.replace(answer.json()["request_id"], "-").replace(data["id"], "-")
+            seen.append(
+                f"{answer.status_code} {text.replace(address, '-')} {headers}".replace(
+                    f"'{len(answer.content)}'", "-"
+                )
+            )
+            if not number:
+                assert code_of(await sign_in(visitor, address)) == "auth.sign_in_refused"
+    assert looks[known] == looks[unknown]
+    assert len(set(looks[known])) == 1
+    assert work.count(PASSWORD) == 2 * (SIGN_UPS_PER_ADDRESS + 2)
+    assert len(await mailbox.letters(known)) == len(await mailbox.letters(unknown)) == SIGN_UPS_PER_ADDRESS
+    assert not any("    " in letter.text for letter in await mailbox.letters(known)), "no token is sent"
+    assert (await person.session.get("/v1/account")).status_code == 200
+
+
+async def test_strangers_cannot_keep_somebody_from_signing_up(
+    from_address, email: str, mailbox: Mailbox, clock: MovableClock
+):
+    strangers = [from_address(f"2001:db8:{secrets.randbelow(65536):x}:{number}::1") for number in range(5)]
+    for stranger in strangers[:-1]:
+        for _ in range(SIGN_UPS_PER_ADDRESS_AND_NETWORK + 1):
+            await sign_up(stranger, email, {"password": "the password of a stranger"})
+    assert len(await mailbox.letters(email)) == SIGN_UPS_PER_ADDRESS
+    owner = strangers[-1]
+    assert (await sign_up(owner, email)).status_code == 201
+    assert len(await mailbox.letters(email)) == SIGN_UPS_PER_ADDRESS, "the address is not flooded"
+    clock.move(SIGN_UP_PAUSE + timedelta(seconds=1))
+    for _ in range(2):
+        await sign_up(strangers[0], email, {"password": "the password of a stranger"})
+    assert (await sign_up(owner, email)).status_code == 201
+    assert len(await mailbox.letters(email)) == SIGN_UPS_PER_ADDRESS + 1
+    assert (await confirm(owner, await mailbox.token(email))).status_code == 204
+
+
+async def test_the_owner_of_a_closed_account_is_told_so(person: Person, visitor: Client, mailbox: Mailbox):
+    closed = await person.session.request("DELETE", "/v1/account", json={"current_password": THEIR_PASSWORD})
+    assert closed.status_code == 200
+    assert (await sign_up(visitor, person.account.email)).status_code == 201
+    letter = (await mailbox.letters(person.account.email))[-1]
+    assert "closed" in letter.subject
+    assert "password-resets" not in letter.text
+
+
+async def test_whoever_signs_up_with_the_address_of_another_does_not_choose_their_password(
+    visitor: Client, email: str, mailbox: Mailbox
+):
+    """Each token is for one sign-up, with its own password."""
+    await sign_up(visitor, email, {"password": "the password of a stranger"})
+    await sign_up(visitor, email)
+    assert (await confirm(visitor, await mailbox.token(email))).status_code == 204
+    assert (await sign_in(visitor, email)).status_code == 201
+    assert code_of(await sign_in(visitor, email, "the password of a stranger")) == "auth.sign_in_refused"
+
+
+async def test_a_token_that_a_stranger_had_sent_gives_them_no_account(
+    visitor: Client, email: str, mailbox: Mailbox
+):
+    """The emails look the same. Whoever uses the wrong one is told, and nothing is lost."""
+    await sign_up(visitor, email, {"password": "the password of a stranger"})
+    await sign_up(visitor, email)
+    theirs, own = [mailbox.token_in(letter) for letter in await mailbox.letters(email)]
+    for body in ({"token": theirs, "password": PASSWORD}, {"token": theirs}, {"token": own}):
+        refused = await visitor.post("/v1/accounts/verify-email", json=body)
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "password")
+        assert "somebody else used your address" in refused.json()["error"]["message"]
+    assert code_of(await sign_in(visitor, email, "the password of a stranger")) == "auth.sign_in_refused"
+    assert (await confirm(visitor, own)).status_code == 204
+    assert (await sign_in(visitor, email)).status_code == 201
 
 
 @pytest.mark.parametrize(
@@ -214,8 +353,9 @@ async def test_a_body_that_is_no_sign_in_is_refused(visitor: Client, raw: bytes)
     assert (await visitor.post("/v1/sessions", content=raw)).status_code == 400
 
 
-async def test_a_credential_changes_nothing_about_signing_in(person: Person, visitor: Client, email: str):
+async def test_a_credential_changes_nothing_about_signing_in(visitor: Client, email: str, mailbox: Mailbox):
     """A public operation does not look at who is asking."""
     wrong = visitor.as_("stead_live_nonsense")
     assert (await sign_up(wrong, email)).status_code == 201
+    assert (await confirm(wrong, await mailbox.token(email))).status_code == 204
     assert (await sign_in(wrong, email)).status_code == 201

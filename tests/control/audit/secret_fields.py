@@ -10,7 +10,8 @@ from tests.contract.fields import text_fields, values_at
 
 SENT = {
     *("password", "new_password", "current_password", "token"),
-    *("security.waf_partner_secret_key", "admin.password"),
+    *("security.waf_partner_secret_key", "security.preview_password"),
+    *("admin.password", "value", "forge.token"),
 }
 """Text in request bodies that must not be found anywhere."""
 RETURNED = {"secret", "token", "hook_secret", "metrics_token", "password"}

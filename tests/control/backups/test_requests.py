@@ -382,7 +382,10 @@ async def test_a_full_plan_prevents_no_snapshot_that_protects_a_site(new_person:
     """Those before changes are bounded nevertheless: each could add as much as the site has."""
     person = await new_person(plan="free")
     owner = Owner(account_id=person.account.id)
-    changes: tuple[SnapshotKind, ...] = ("before_push", "before_restore", "before_switch")
+    changes: tuple[SnapshotKind, ...] = (
+        *("before_push", "before_restore", "before_switch", "before_update"),
+        "before_quarantine",
+    )
     async with person.transaction() as tx:
         site = await insert_site(tx, account=person.id)
         await _fill_plan(tx, site, 1)

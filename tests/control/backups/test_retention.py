@@ -95,7 +95,10 @@ def test_a_site_whose_backups_fail_keeps_its_latest_and_its_latest_verified_snap
     assert kept == {"verified": "latest", "latest": "latest"}
 
 
-@pytest.mark.parametrize("kind", ["on_demand", "before_push", "before_restore", "before_switch"])
+@pytest.mark.parametrize(
+    "kind",
+    ["on_demand", "before_push", "before_restore", "before_switch", "before_update", "before_quarantine"],
+)
 def test_only_scheduled_snapshots_are_kept_for_weeks_and_months(kind: SnapshotKind) -> None:
     newest = DatedSnapshot("newest", "scheduled", START)
     old = DatedSnapshot("old", kind, START - timedelta(days=20))

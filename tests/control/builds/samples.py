@@ -34,5 +34,8 @@ SAMPLES = Samples(
     visibility={VisibleBuild: (sees_with_environment, BuildNotFound)},
     make_things=_make_things,
     path_ids={"build_id": lambda asking: asking.world.thing(VisibleBuild, asking.flavour).id},
-    foreign_ids={"source": (FieldInvalid.code, lambda world, flavour: world.thing(Upload, flavour).id)},
+    foreign_ids={
+        name: (FieldInvalid.code, lambda world, flavour: world.thing(Upload, flavour).id)
+        for name in ("source", "upload_id")
+    },
 )

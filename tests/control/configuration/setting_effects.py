@@ -21,6 +21,12 @@ EFFECTS = {
     "security.waf_partner_secret_key": (
         "tests/edge/test_settings_of_sites.py::test_a_site_with_a_partner_answers_only_through_the_partner"
     ),
+    "security.preview_protection": (
+        "tests/edge/test_protection.py::test_a_member_of_the_team_comes_with_a_token"
+    ),
+    "security.preview_password": (
+        "tests/edge/test_protection.py::test_a_password_opens_a_preview_for_one_browser"
+    ),
     "performance.page_cache_ttl": (
         "tests/edge/test_page_cache.py::test_without_a_time_to_live_nothing_is_cached"
     ),
@@ -33,6 +39,9 @@ EFFECTS = {
     ),
     "performance.hot_refresh_interval_seconds": (
         "tests/edge/test_hot_pages.py::test_pages_are_fetched_again_after_the_interval_and_after_a_purge"
+    ),
+    "serving.headers": (
+        "tests/edge/test_site_rules.py::test_headers_of_the_settings_come_after_those_of_the_files"
     ),
     "observability.trace_sample_rate": (
         "tests/edge/test_lua_pages.py::test_a_trace_is_continued_only_if_well_formed"

@@ -61,6 +61,25 @@ async def test_an_environment_inherits_settings_that_it_does_not_override(served
     assert (found["override"], found["effective"]) == ({}, found["inherited"])
 
 
+async def test_headers_by_path_are_announced_as_the_edges_look_them_up(served_site: ServedSite) -> None:
+    headers = [{"for": "/fonts/*", "values": {"Access-Control-Allow-Origin": "*", "X-Old": None}}]
+    await served_site.complete("PATCH", "/config", {"serving": {"headers": headers}})
+    assert (await served_site.get("/config"))["serving"] == {"headers": headers}
+    announced = served_site.record.headers
+    assert announced is not None
+    assert [dict(rule) for rule in announced["rules"]] == [
+        {"Access-Control-Allow-Origin": "*", "X-Old": False}
+    ]
+    assert announced["tree"] == {"l": {"fonts": {"s": [1]}}}
+    own = [{"for": "/", "values": {"X-Frame-Options": "DENY"}}]
+    await served_site.complete("PATCH", "/environments/production/config", {"serving": {"headers": own}})
+    found = await served_site.get("/environments/production/config")
+    assert found["override"]["serving"] == found["effective"]["serving"] == {"headers": own}
+    for path in ("/environments/production/config", "/config"):
+        await served_site.complete("PATCH", path, {"serving": {"headers": None}})
+    assert served_site.record.headers is None
+
+
 async def test_a_failed_change_leaves_everything_unchanged(served_site: ServedSite) -> None:
     await served_site.complete("PATCH", "/config", {"security": {"waf_engine_mode": "on"}})
     before, record = await served_site.get("/config"), served_site.record
@@ -109,6 +128,13 @@ async def test_the_partner_key_can_be_written_but_is_never_returned(served_site:
         ({"performance": {"php_workers": 0}}, "performance.php_workers"),
         ({"observability": {"trace_sample_rate": 1.01}}, "observability.trace_sample_rate"),
         ({"performance": {"unknown": 1}}, "performance.unknown"),
+        ({"serving": {"headers": [{"for": "/", "values": {"Set-Cookie": "a"}}]}}, "serving.headers.0"),
+        ({"serving": {"headers": [{"for": "a*", "values": {"X-A": "a"}}]}}, "serving.headers.0"),
+        ({"serving": {"headers": [{"for": "/", "values": {"X-A": "a\n"}}]}}, "serving.headers.0"),
+        (
+            {"serving": {"headers": [{"for": f"/{n}", "values": {"X-A": "a" * 400}} for n in range(30)]}},
+            "serving.headers",
+        ),
     ],
 )
 async def test_a_value_out_of_bounds_is_refused_naming_the_field(

@@ -27,11 +27,14 @@ CHANGED: dict[str, Any] = {
     "security.hsts_seconds": 600,
     "security.waf_partner_client_id": "acme",
     "security.waf_partner_secret_key": "a-long-key-of-the-partner",
+    "security.preview_protection": "team",
+    "security.preview_password": "the second password",
     "performance.page_cache_ttl": 7,
     "performance.hot_page_count": 7,
     "performance.hot_ttl_seconds": 70,
     "performance.hot_refresh_interval_seconds": 70,
     "observability.trace_sample_rate": 0.5,
+    "serving.headers": [{"for": "/*", "values": {"X-Frame-Options": "DENY"}}],
 }
 """Another value than the default, for all settings of the edge that are not on or off."""
 NOT_OF_THE_EDGE = {"performance.php_workers", "security.magic_links_enabled"}
@@ -63,8 +66,9 @@ def test_every_setting_names_a_test_that_shows_its_effect() -> None:
 def test_a_changed_setting_changes_the_record_of_the_environment(setting: str) -> None:
     block, name = setting.split(".")
     partner = {"waf_partner_client_id": "first", "waf_partner_secret_key": "the-first-key-of-the-partner"}
-    before = {"security": partner}
-    default = getattr(getattr(Configuration(), block), name)
+    protection = {"preview_protection": "password", "preview_password": "the first password"}
+    before = {"security": {**partner, **protection}}
+    default = getattr(getattr(Configuration(), block), name, None)
     value = CHANGED.get(setting, not default if isinstance(default, bool) else None)
     assert value is not None, f"{setting} needs a value in CHANGED"
     after = {**before, block: {**before.get(block, {}), name: value}}

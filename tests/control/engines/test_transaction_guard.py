@@ -24,6 +24,7 @@ UNGUARDED = {
     "postgres_pool": "is PostgreSQL",
     "redis": "the rate limiter is asked inside transactions; every request ends after half a second",
     "nats_reader": "gets its client from `nats`",
+    "nats_state": "gets its client from `nats`",
     "nats_streams": "gets its client from `nats`",
     "temporal_activities": "runs in Temporal's own context",
     "temporal_workflow": "runs in Temporal's own context",

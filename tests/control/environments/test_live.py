@@ -1,6 +1,7 @@
 """Environments on a complete installation: API, worker, node, nginx and object store."""
 
 from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -189,3 +190,39 @@ async def test_the_simulator_supports_all_actions(live: Live):
         assert (await live.read(site, staging))["status"] == "running"
     finally:
         live.harness.speak_as("live")
+
+
+async def test_a_deployment_keeps_its_permanent_url(live: Live):
+    site, domain = await live.create_site()
+    production = (await live.read(site, "production"))["id"]
+    for page in ("one", "two", "one"):
+        await live.deploy(site, production, page)
+    path = f"/v1/sites/{site}/environments/{production}/deployments"
+    hosts = [urlsplit(each["url"]).hostname or "" for each in await live.harness.read_list(path)]
+    assert [(await live.visit(host)).text for host in (*hosts, domain)] == ["one", "two", "one", "one"]
+    assert (await live.visit(hosts[1])).headers["x-robots-tag"] == "noindex, nofollow"
+    await live.complete("DELETE", f"/v1/sites/{site}", {"confirm_domain": domain})
+    for host in hosts:
+        assert (await live.visit(host)).status_code == 404
+
+
+async def test_visitors_of_the_sites_of_a_suspended_account_get_503(live: Live):
+    site, domain = await live.create_site()
+    production = (await live.read(site, "production"))["id"]
+    await live.deploy(site, production, "here")
+    (owner,) = await live.harness.sql("select account_id from sites where id = $1", site)
+    await live.delivery.steadctl("accounts", "suspend", str(owner[0]), "--reason", "A test.")
+    try:
+        await until(lambda: _is_suspended(live, domain), "visitors get 503")
+    finally:
+        await live.delivery.steadctl("accounts", "suspend", str(owner[0]), "--lift")
+    await until(lambda: _shows(live, domain, "here"), "the site is served again")
+
+
+async def _is_suspended(live: Live, host: str) -> bool:
+    answer = await live.visit(host)
+    return (answer.status_code, answer.headers.get("x-stead-reason")) == (503, "suspended")
+
+
+async def _shows(live: Live, host: str, text: str) -> bool:
+    return (await live.visit(host)).text == text

@@ -29,12 +29,14 @@ CHECKED_ELSEWHERE = {
     "env.destroy_called_off": "tests.control.environments.test_maintenance",
     "env.destroy_scheduled": "tests.control.environments.test_maintenance",
     "env.status_changed": "tests.control.events.test_every_change",
+    "function.limited": "tests.control.functions.test_functions",
     "git.push_received": "tests.control.git.test_pushes",
     "git.push_skipped": "tests.control.git.test_pushes",
     "git.unreachable": "tests.control.git.test_polling",
     "job.failed": "tests.control.events.test_every_change",
     "job.started": "tests.control.events.test_every_change",
     "job.succeeded": "tests.control.events.test_every_change",
+    "malware.detected": "tests.control.malware.test_scans",
     "site.hook_secret_rolled": "tests.control.git.test_branch_routes",
     "site.reachable": "tests.control.events.test_every_change",
     "site.status_changed": "tests.control.events.test_every_change",
@@ -42,6 +44,7 @@ CHECKED_ELSEWHERE = {
     "snapshot.damaged": "tests.repositories.test_maintenance",
     "snapshot.overdue": "tests.control.backups.test_requests",
     "snapshot.suspicious": "tests.repositories.test_maintenance",
+    "vulnerability.matched": "tests.control.vulnerabilities.test_matching",
     "webhook.endpoint_disabled": "tests.control.webhooks.test_retries",
 }
 """Events that need neither a request nor a job of their own, and the module that checks them."""

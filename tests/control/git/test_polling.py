@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from stead.control.accounts.administration import set_suspension
 from stead.control.git import poller
 from stead.control.git.poller import Poller, RepositoryUnreadable, fetch_branches
 from stead.control.git.ref_advertisement import MAX_BYTES
+from stead.control.jobs.definition import Refused
 from stead.control.webhooks.client import HttpsClient
 from stead.dev.certificate_authority import CertificateAuthority
 from stead.shared.address_policy import AddressPolicy
@@ -168,6 +170,30 @@ async def test_a_site_that_is_not_running_is_not_polled(polled: PolledSite, stat
         polled.site.id,
     )
     assert await polled.create_poller().poll() == 0
+
+
+async def test_nothing_is_built_for_a_suspended_account(polled: PolledSite):
+    site = polled.site
+    job = (await site.push())["job_id"]
+    await site.run("update jobs set dispatched_at = now() where id = $1", job)
+    async with site.plane.database.transaction() as tx:
+        await set_suspension(tx, site.person.id, "It computes coins.")
+    cancelled = "select cancel_requested_at is not null from jobs where id = $1"
+    assert await site.value(cancelled, job), "what is under way is cancelled"
+    with pytest.raises(Refused) as refused:
+        await site.begin_build(job)
+    assert refused.value.code == "auth.account_suspended"
+
+    assert (await site.post(site.build_delivery("main", 3))).status_code == 401
+    await site.run("update git_connections set check_due_at = now() + interval '1 day'")
+    due = "update git_connections set check_due_at = now() - interval '1 second' where site_id = $1"
+    await site.run(due, site.id)
+    assert await polled.create_poller().poll() == 0
+
+    async with site.plane.database.transaction() as tx:
+        await set_suspension(tx, site.person.id, None)
+    assert await polled.create_poller().poll() == 1
+    assert (await site.post(site.build_delivery("main", 3))).status_code == 202
 
 
 async def test_a_site_without_a_connection_gets_one(connect: Any, client: HttpsClient, server: GitServer):

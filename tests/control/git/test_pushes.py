@@ -73,6 +73,14 @@ async def test_other_events_are_ignored(site: ConnectedSite, event: str):
     assert await site.builds() == []
 
 
+@pytest.mark.parametrize("deliver", [github, gitea])
+async def test_a_pull_request_is_not_built(site: ConnectedSite, deliver: Any):
+    """Anybody can open one from a fork. Only who can push to the repository has its branches built."""
+    payload = github_push("refs/heads/main", commit(1), site.repository)
+    answered = await site.post(deliver(payload, site.secret, event="pull_request"))
+    assert (answered.status_code, await site.builds()) == (200, [])
+
+
 async def test_a_payload_that_names_no_repository_is_accepted(site: ConnectedSite):
     answered = await site.post(github({"ref": "refs/heads/main", "after": commit(1)}, site.secret))
     assert answered.status_code == 202

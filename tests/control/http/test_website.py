@@ -1,5 +1,7 @@
 """What a browser and a load balancer see."""
 
+import re
+
 import httpx
 import pytest
 
@@ -27,6 +29,24 @@ async def test_the_reference_loads_nothing_from_elsewhere(browser: httpx.AsyncCl
     assert "://" not in page.text
     assert page.headers["content-security-policy"].startswith("default-src 'self'")
     assert (await browser.get("/docs/page.js")).status_code == 200
+
+
+async def test_the_reference_leads_to_every_error_and_every_event(
+    plane: ControlPlane, browser: httpx.AsyncClient
+):
+    front = (await browser.get("/docs")).text
+    for link, wanted in (
+        ("/docs/errors", {f"/docs/errors/{error.type}/{error.code}" for error in catalog()}),
+        ("/docs/events", {f"/docs/events/{name}.json" for name in plane.context.event_catalog}),
+    ):
+        assert f"href={link}>" in front
+        page = await browser.get(link)
+        assert page.headers["content-security-policy"].startswith("default-src 'self'")
+        listed = set(re.findall(rf'href="({link}/[^"]+)"', page.text))
+        assert listed == wanted
+    schema = await browser.get("/docs/events/deploy.completed.json")
+    assert schema.json()["properties"]["type"] == {"const": "deploy.completed"}
+    assert (await browser.get("/docs/events/no.such.json")).status_code == 404
 
 
 async def test_the_versions_page_tells_each_change_and_its_end(browser: httpx.AsyncClient):

@@ -46,6 +46,9 @@ def ledger_line(environment: str, **wanted: Any) -> bytes:
         "reason": "",
         "sampled": "",
         "vitals": "",
+        "function": "",
+        "cpu": "",
+        "memory": "",
     }
     assert wanted.keys() <= line.keys()
     return msgspec.json.encode(line | wanted)

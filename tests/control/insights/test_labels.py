@@ -16,10 +16,12 @@ from stead.control.app import ControlPlane
 from stead.control.engines.clickhouse import ClickHouse, RowsUnreadable, Statement
 from stead.control.insights import chunks
 from stead.control.insights.chunks import ChunkInvalid, Decision, Decisions, OpenChunk
-from stead.control.insights.insert_store import insert_statement
+from stead.control.insights.insert_store import count_columns, insert_statement
 from stead.control.insights.tables import TABLES, TYPES
+from stead.node.telemetry.ledger_rows import format_row, read_line
 from stead.protocol.telemetry import COLUMNS, MAX_PARTS, MAX_PLAIN_BYTES, ChunkHead, Part, encode_head
 from stead.shared.ids import new_id
+from tests.control.insights.recorded import ledger_line
 
 SECONDS = int(time.time()) - 3600
 FIRST, LAST = SECONDS + 0.0, SECONDS + 600.0
@@ -154,6 +156,30 @@ async def test_a_chunk_with_a_row_that_cannot_be_read_is_refused_as_a_whole(stor
     with pytest.raises(RowsUnreadable):
         await stored.insert({environment: Decision(site, 30, FIRST, LAST)}, rows)
     assert await stored.list(site) == []
+
+
+async def test_a_node_that_does_not_know_the_newest_columns_yet_is_understood(plane: ControlPlane) -> None:
+    environment, site = new_id("env"), new_id("site")
+    visit = read_line(ledger_line(environment, ts=FIRST, path="/old"))
+    assert visit is not None
+    values = format_row(visit).decode().removesuffix("\n").split("\t")
+    counts = (
+        count_columns(ChunkHead("requests", ())),
+        count_columns(ChunkHead("requests", (), len(COLUMNS["requests"]))),
+    )
+    assert counts == (18, len(values))
+    for count in counts:
+        row = "\t".join([environment, *values[:count]])
+        await plane.clickhouse.insert(
+            insert_statement("requests", {environment: Decision(site, 30, FIRST, LAST)}, count),
+            zstandard.compress(f"{row}\n".encode()),
+            token=new_id("chunk"),
+        )
+    statement = Statement(
+        "select path, function_version, cpu_us from requests where site_id = {site:String}",
+        *({"site": site}, {}),
+    )
+    assert await plane.clickhouse.read(tuple[str, str, int], statement) == [("/old", "", 0)] * 2
 
 
 async def test_columns_have_the_types_of_their_tables(plane: ControlPlane) -> None:

@@ -77,6 +77,9 @@ async def test_a_request_is_shown_without_personal_data(pipeline: Pipeline, site
         "trace_id": TRACE,
         "release": None,
         "reason": None,
+        "function_version_id": None,
+        "cpu_ms": None,
+        "memory_bytes": None,
     }
     assert FIREFOX not in str(row)
 

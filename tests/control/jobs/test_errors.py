@@ -18,6 +18,7 @@ from stead.control.nodes.gateway import Gateway
 from stead.protocol.commands import OUTDATED
 from stead.protocol.work import NodeWork
 from stead.shared.errors import catalog
+from stead.shared.wording import MAX_REASON
 from tests.control.jobs.conftest import NewJob
 from tests.control.site_driver import worker_context
 from tests.people import Person
@@ -52,20 +53,35 @@ def test_every_code_of_a_node_is_documented() -> None:
     assert used <= known, f"without a page: {sorted(used - known)}"
 
 
+@pytest.fixture
+def activities(plane: ControlPlane) -> Activities:
+    announcer = Announcer(plane.database, EdgeFeed(plane.nats), patience=1)
+    return Activities(worker_context(plane), workflows(), Gateway(plane.nats, _unheard), announcer, DOCS)
+
+
 @pytest.mark.parametrize(
     "code", ["runtime.unsupported", "node.outdated", "build.failed", "from.a.newer.node"]
 )
 async def test_the_doc_url_of_a_job_leads_to_the_page_of_its_code(
-    person: Person, plane: ControlPlane, new_job: NewJob, code: str
+    person: Person, activities: Activities, new_job: NewJob, code: str
 ) -> None:
     kind = {"kind": "site.restart", "with": {}}
     job = await new_job(account=person.id, type="site.restart", params=kind)
-    announcer = Announcer(plane.database, EdgeFeed(plane.nats), patience=1)
-    activities = Activities(
-        worker_context(plane), workflows(), Gateway(plane.nats, _unheard), announcer, DOCS
-    )
     await activities.finish(job, Failure(code, "the node said why"))
     error = (await person.session.get(f"/v1/jobs/{job}")).json()["data"]["error"]
     assert error["doc_url"] == f"{DOCS}/errors/{error['type']}/{error['code']}"
     assert Path(error["type"], f"{error['code']}.md") in pages()
     assert error["message"] == "the node said why"
+
+
+async def test_a_job_ends_whatever_the_reason_is(
+    person: Person, activities: Activities, new_job: NewJob
+) -> None:
+    """A customer's program may have chosen it. A job that cannot end blocks all later ones of its site."""
+    kind = {"kind": "site.restart", "with": {}}
+    job = await new_job(account=person.id, type="site.restart", params=kind)
+    await activities.finish(job, Failure("content.failed", "a\0b\ud800" + "c" * 700_000))
+    shown = (await person.session.get(f"/v1/jobs/{job}")).json()["data"]
+    assert shown["status"] == "failed"
+    assert shown["error"]["message"].startswith("a\ufffdb\ufffdccc")
+    assert len(shown["error"]["message"]) == MAX_REASON

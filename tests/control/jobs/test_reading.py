@@ -1,5 +1,6 @@
 """Reading jobs: whose they are, which are asked for, and what has changed since."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -182,3 +183,44 @@ async def test_the_tag_of_a_job_says_nothing_to_who_may_not_see_it(
     path = f"/v1/jobs/{await new_job(account=stranger.id)}"
     tag = (await stranger.session.get(path)).headers["etag"]
     assert (await person.session.get(path, headers={"if-none-match": tag})).status_code == 404
+
+
+def _exported(plane: ControlPlane) -> dict[str, Any]:
+    expires_at = plane.database.now() + timedelta(hours=1)
+    return {"download_url": "exports/exp_1", "expires_at": expires_at.isoformat(), "size_bytes": 7}
+
+
+async def test_a_download_is_for_those_who_may_start_the_job(
+    person: Person, plane: ControlPlane, new_job: NewJob
+):
+    """Monitoring that watches jobs must not get the exports of all databases."""
+    result = _exported(plane)
+    done = {"status": "succeeded", "scope": "db:read"}
+    job = await new_job(account=person.id, result=result, **done)
+    old = await new_job(
+        account=person.id, result=result | {"expires_at": "2000-01-01T00:00:00+00:00"}, **done
+    )
+    watching, reading = await person.key("jobs:read"), await person.key("jobs:read", "db:read")
+    for client in (watching, reading, person.session):
+        listed = (await client.get("/v1/jobs")).json()["data"]
+        assert [each["result"].keys() for each in listed] == [{"expires_at", "size_bytes"}] * 2
+        assert "exports/" not in (await client.get(f"/v1/jobs/{job}/stream")).text
+        assert "download_url" not in (await client.get(f"/v1/jobs/{old}")).json()["data"]["result"]
+    shown = (await watching.get(f"/v1/jobs/{job}")).json()["data"]["result"]
+    assert shown == {"expires_at": result["expires_at"], "size_bytes": 7}
+    for client in (reading, person.session):
+        shown = (await client.get(f"/v1/jobs/{job}")).json()["data"]["result"]
+        assert "/exports/exp_1?" in shown["download_url"]
+        assert "X-Amz-Signature=" in shown["download_url"]
+
+
+async def test_an_observer_of_a_team_gets_no_download(
+    person: Person, stranger: Person, plane: ControlPlane, new_job: NewJob
+):
+    team = await found_team(stranger)
+    result = _exported(plane)
+    job = await new_job(team=team, result=result, status="succeeded", scope="db:write")
+    async with person.transaction() as tx:
+        await teams.insert_member(tx, team, person.id, Role.OBSERVER)
+    assert "download_url" not in (await person.session.get(f"/v1/jobs/{job}")).json()["data"]["result"]
+    assert "download_url" in (await stranger.session.get(f"/v1/jobs/{job}")).json()["data"]["result"]

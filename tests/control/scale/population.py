@@ -82,8 +82,29 @@ _STATEMENTS = (
       false, '', '', now() from numbers
     """,
     f"""
+    insert into functions (id, site_id, slug, display_name, language, bindings, env, secret_refs, limits,
+      created_at, updated_at)
+    select {_id("fn")}, {_id("site")}, 'hello', '', 'javascript', '[]', '{{}}', '{{}}', '{{}}', now(), now()
+    from numbers
+    """,
+    f"""
+    insert into function_versions (id, function_id, artifact_id, digest, created_at)
+    select {_id("fnv")}, {_id("fn")}, {_id("art")}, n::text, now() from numbers
+    """,
+    f"""
     insert into backup_schedules (site_id, due_at, since, last_status)
     select {_id("site")}, now() + interval '1 day', now(), 'succeeded' from numbers
+    """,
+    f"""
+    insert into malware_scans (id, site_id, env_id, job_id, kind, cause, status, started_at, finished_at)
+    select {_id("scan")}, {_id("site")}, {_id("env")}, {_id("job")}, 'full', 'scheduled', 'clean', now(),
+      now() from numbers
+    """,
+    f"""
+    insert into malware_detections (id, site_id, env_id, scan_id, source, path, signature, engine, sha256,
+      movable, status, announced, detected_at, updated_at)
+    select {_id("det")}, {_id("site")}, {_id("env")}, {_id("scan")}, 'file', 'wp-content/a.php', 'a', 'yara',
+      '', true, 'detected', true, now(), now() from numbers
     """,
     f"""
     insert into events (id, type, account_id, team_id, site_id, data, created_at, mode, position)

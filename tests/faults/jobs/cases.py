@@ -12,7 +12,11 @@ ONLY_WITH_PROCESSES = frozenset({"password", "processes", "run", "data", "requir
 """The steps that need an environment with processes. The live sites of the suite are static."""
 
 
-ONLY_SIMULATED = frozenset({"build.run", "environment.destroy/purge", "site.config_apply/php"})
+OF_FUNCTIONS = frozenset({"deployment.wasm_deploy", "deployment.wasm_rollback", "function.delete"})
+"""The stack of the suite has no host of functions."""
+ONLY_SIMULATED = OF_FUNCTIONS | {
+    *("build.run", "environment.destroy/purge", "site.config_apply/php", "malware.scan", "malware.restore"),
+}
 
 
 @dataclass(frozen=True)
@@ -83,9 +87,18 @@ class Case:
 
     @property
     def may_refuse(self) -> bool:
-        """A control step may refuse unless its scenario says that it never does."""
+        """A step may refuse unless its scenario says that it never does, or that the job goes on."""
         scenario = all_scenarios().get(self.workflow.name)
-        return self.is_on_node or scenario is None or scenario.refuse.get(self.step.name, True) is not None
+        if scenario is None:
+            return True
+        if self.is_on_node:
+            return self.step.name not in scenario.goes_on_after
+        return scenario.refuse.get(self.step.name, True) is not None
+
+    @property
+    def goes_on_after_refusal(self) -> bool:
+        scenario = all_scenarios().get(self.workflow.name)
+        return scenario is not None and self.step.name in scenario.goes_on_after
 
     @property
     def begun_steps(self) -> list[Step]:
@@ -101,7 +114,11 @@ def cases_of(workflow: Workflow[Any]) -> list[Case]:
 _WORKFLOWS = select_workflows(workflows().values())
 EVERY = [case for workflow in _WORKFLOWS for case in cases_of(workflow)]
 HELD = [case for case in EVERY if case.can_be_held]
-ANNOUNCING = [Case(case.workflow, case.step, live=True) for case in EVERY if case.step.announce is not None]
+ANNOUNCING = [
+    Case(case.workflow, case.step, live=True)
+    for case in EVERY
+    if case.step.announce is not None and case.workflow.name not in OF_FUNCTIONS
+]
 LONG = [case for case in EVERY if case.step.long_action is not None]
 """Steps in which the worker itself works for long."""
 LAST_STEPS = [cases_of(workflow)[-1] for workflow in _WORKFLOWS]
@@ -121,7 +138,7 @@ LIVE_ON_NODE = [
     if case.is_on_live_node and case.workflow.name not in ONLY_SIMULATED
 ]
 """Steps of live sites on the node. Builds need images, the second kind sends nothing to a live node in
-its other steps, and the third is only for WordPress; they have their cases on simulated sites."""
+its other steps, and the others are only for WordPress; they have their cases on simulated sites."""
 SIMULATED_ON_NODE = [
     case
     for case in EVERY

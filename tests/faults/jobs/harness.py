@@ -101,8 +101,8 @@ class Harness:
     async def ask(self, method: str, path: str, body: object = None, *, status: int = 202) -> dict[str, Any]:
         answer = await self.client.request(method, path, json=body)
         assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
-        found: dict[str, Any] = answer.json().get("data") or answer.json()
-        return found
+        document: dict[str, Any] = answer.json() if answer.content else {}
+        return document.get("data") or document
 
     async def read_list(self, path: str) -> list[dict[str, Any]]:
         answer = await self.client.get(path)

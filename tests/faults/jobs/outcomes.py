@@ -55,6 +55,8 @@ async def observe(harness: Harness, job: str) -> Outcome:
     )
     published = f"select type from events where job_id = $1 and {NOT_ON_THE_WAY} order by written"
     events = await harness.sql(published, job)
+    alarms = await harness.sql("select from events where job_id = $1 and type = 'malware.detected'", job)
+    assert len(alarms) <= 1, "the owner was told about the same malware twice"
     control_steps = await harness.sql("select step from job_steps where job_id = $1", job)
     live = site["mode"] == "live"
     return Outcome(

@@ -108,6 +108,8 @@ class Scenario:
     """The state after a failure in certain steps, if it differs from `failed`."""
     refuse: Mapping[str, Refuse | None] = field(default_factory=dict)
     """Makes a control step refuse; called before the job is claimed. None if the step never refuses."""
+    goes_on_after: frozenset[str] = frozenset()
+    """The steps on the node whose refusal does not stop the job."""
     view: View | None = None
     """Required if a step announces something to the edges."""
     long_steps: Mapping[str, LongStep] = field(default_factory=dict)

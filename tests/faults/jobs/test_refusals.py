@@ -5,7 +5,13 @@ from collections.abc import Sequence
 import pytest
 
 from tests.faults.jobs.cases import HELD, LAST_STEPS, Case
-from tests.faults.jobs.checks import check_failed, check_site_after_refusal, check_succeeded, record_covered
+from tests.faults.jobs.checks import (
+    check_failed,
+    check_site,
+    check_site_after_refusal,
+    check_succeeded,
+    record_covered,
+)
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.scenarios import Refusal, refusal_of
 from tests.faults.jobs.trials import Trial, Trials, conclude, prepare, run_in_batches, start
@@ -13,6 +19,7 @@ from tests.faults.jobs.trials import Trial, Trials, conclude, prepare, run_in_ba
 pytestmark = pytest.mark.faults
 
 REFUSING = [case for case in HELD if case.may_refuse]
+GOING_ON = [case for case in HELD if case.goes_on_after_refusal]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +58,7 @@ async def refused(harness: Harness, undisturbed: Trials) -> Trials:
         await conclude(harness, trials)
         return trials
 
-    return await run_in_batches(REFUSING, run)
+    return await run_in_batches([*REFUSING, *GOING_ON], run)
 
 
 @pytest.mark.parametrize("case", LAST_STEPS, ids=lambda case: case.workflow.name)
@@ -69,4 +76,13 @@ def test_a_step_that_refuses_undoes_the_job_and_states_the_reason(case: Case, re
         assert outcome.site["recoverable_until"] == trial.site_before["recoverable_until"]
     if case.is_on_node:
         assert outcome.node_steps[case.step.name].state == "refused"
+    record_covered("refusal", case)
+
+
+@pytest.mark.parametrize("case", GOING_ON, ids=str)
+def test_a_job_that_does_not_need_a_step_succeeds_without_it(case: Case, refused: Trials) -> None:
+    outcome = refused[case].result
+    assert (outcome.status, outcome.error) == ("succeeded", None)
+    assert outcome.node_steps[case.step.name].state == "refused"
+    check_site(outcome, case.scenario.succeeded)
     record_covered("refusal", case)

@@ -117,10 +117,11 @@ class BuildHarness:
         said: CapturedOutput | None = None,
         builder: StaticBuilder | None = None,
         site: str = "",
+        environment: str = "",
     ) -> BuildResult:
         try:
             return await (builder or self.builder()).build(
-                new_assignment(said or CapturedOutput(), site), wanted
+                new_assignment(said or CapturedOutput(), site, environment), wanted
             )
         finally:
             self.assert_nothing_is_left()
@@ -163,8 +164,10 @@ def environment_of(settings: Settings) -> dict[str, str]:
     return {f"STEAD_{name.upper()}": str(getattr(settings, name)) for name in names}
 
 
-def new_assignment(said: CapturedOutput, site: str = "") -> Assignment:
-    return Assignment(new_id("job"), site or new_id("site"), new_id("env"), said)
+def new_assignment(said: CapturedOutput, site: str = "", environment: str = "") -> Assignment:
+    """A new site, or always the same environment of the site."""
+    environment = environment or (f"env_of_{site}" if site else new_id("env"))
+    return Assignment(new_id("job"), site or new_id("site"), environment, said)
 
 
 def make_tar(files: Mapping[str, str | bytes]) -> bytes:

@@ -6,6 +6,7 @@ import os
 import time
 
 import pytest
+from msgspec.structs import replace
 
 from stead.node.builds.log import secrets_of
 from tests.node.builds.build_harness import (
@@ -179,16 +180,23 @@ async def test_a_secret_is_seen_by_the_build_and_masked_wherever_it_is_printed(b
     console.log('plain ' + secret); console.error('err ' + secret);
     console.log('base64 ' + Buffer.from(secret).toString('base64'));
     console.log('uri ' + encodeURIComponent(secret));
+    console.log('login ' + Buffer.from('user:' + secret + ':x').toString('base64'));
+    console.log('token ' + Buffer.from('{"a":"' + secret + '"}').toString('base64url'));
+    console.log('hex ' + Buffer.from(secret).toString('hex'));
+    console.log('json ' + JSON.stringify({ key: secret }));
+    console.log('theme ' + process.env.THEME);
     process.stdout.write('split ' + secret.slice(0, 9));
     setTimeout(() => { process.stdout.write(secret.slice(9) + '\\n'); process.exit(4); }, 300);
     """
     said = CapturedOutput()
     wanted = bench.wanted(bench.upload(scripted(prints)), TOKEN=SECRET)
+    wanted = replace(wanted, plain_variables=(("THEME", "dark blue"), ("TOKEN", "replaced")))
     reason = await bench.refused(wanted, said)
     assert reason == "npm run build ended with exit code 4"
     assert SECRET not in said.text
     assert "canary" not in said.text
-    for kind in ("plain", "err", "uri", "split"):
+    assert "theme dark blue" in said.text
+    for kind in ("plain", "err", "uri", "split", "hex"):
         assert f"| {kind} •••" in said.text
     assert not any(secret in said.text for secret in secrets_of(wanted))
     assert "signature" not in said.text

@@ -44,7 +44,7 @@ async def test_heartbeats_list_the_builders_of_a_node(here: NodeHarness, bench: 
     heard = await here.operator.subscribe(subjects.heartbeat(here.node.id))
     here.start(**environment_of(bench.settings()))
     beat = read_heartbeat((await heard.next_msg(timeout=30)).data)
-    assert beat.builders == ("cms", "static")
+    assert beat.builders == ("cms", "static", "wasm")
     assert await here.stop() == 0
     here.start(STEAD_IMAGES="/nowhere", **environment_of(bench.settings()))
     beat = read_heartbeat((await heard.next_msg(timeout=30)).data)

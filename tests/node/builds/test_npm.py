@@ -42,7 +42,9 @@ async def test_a_build_is_told_what_it_is_built_for(bench: BuildHarness) -> None
     }
 
 
-async def test_a_second_build_takes_its_packages_from_the_cache_of_its_site(bench: BuildHarness) -> None:
+async def test_a_second_build_takes_its_packages_from_the_cache_of_its_environment(
+    bench: BuildHarness,
+) -> None:
     files, site = npm_site(USES_IT), "site_cached"
     first = CapturedOutput()
     await bench.build(bench.wanted(bench.upload(files)), first, site=site)
@@ -52,6 +54,20 @@ async def test_a_second_build_takes_its_packages_from_the_cache_of_its_site(benc
     assert bench.layer(wanted) == {"index.html": b"no title"}
     reason = await bench.refused(bench.wanted(bench.upload(files)), builder=cut_off, site="site_other")
     assert reason == "npm ci ended with exit code 1"
+
+
+async def test_no_other_environment_of_the_site_reads_or_changes_the_cache(bench: BuildHarness) -> None:
+    shows = "console.log('cached:', require('fs').readdirSync('/cache').join());"
+    plants = "require('fs').writeFileSync('/cache/planted', 'by a branch');"
+    files = scripted(shows + plants + WRITES_A_PAGE)
+    seen = {}
+    for environment in ("env_branch", "env_production", "env_branch"):
+        said = CapturedOutput()
+        await bench.build(
+            bench.wanted(bench.upload(files)), said, site="site_two_caches", environment=environment
+        )
+        seen[environment] = "planted" in said.text.partition("cached:")[2]
+    assert seen == {"env_branch": True, "env_production": False}
 
 
 async def test_packages_without_a_lock_file_are_refused_with_advice(bench: BuildHarness) -> None:

@@ -282,3 +282,16 @@ def test_only_names_of_datasets_become_names_of_schemas(tenant: Tenant) -> None:
     assert split_schema_name(environment) == (environment, "")
     for other in ("mysql", "env_x", f"{environment}_", f"{environment}_A", f"{environment}_a_b"):
         assert split_schema_name(other) is None
+
+
+async def test_a_table_whose_name_is_an_option_is_only_a_table(
+    bench: DatabaseHarness, tmp_path: Path
+) -> None:
+    """Customers choose which tables are exported, and what their tables are called."""
+    tenant, file, name = await bench.tenant(), tmp_path / "dump.sql", "--no-create-info"
+    tenant.query(f"CREATE TABLE `{name}` (a INT)")
+    tenant.query("CREATE TABLE other (a INT)")
+    progress = Progress(CapturedOutput(), "database")
+    await dump(RUN, bench.server.socket, tenant.environment, file, progress, GB, tables=[name])
+    assert f"CREATE TABLE `{name}`" in file.read_text()
+    assert "other" not in file.read_text()

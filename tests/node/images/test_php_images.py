@@ -20,6 +20,7 @@ from stead.node.images.recipes import (
     WP_CLI,
     recipe,
 )
+from tests.made_images import has_image
 from tests.node.images.conftest import RunIn
 
 # The required and recommended extensions of WordPress, as its handbook for hosts lists them.
@@ -35,15 +36,7 @@ MISSING = {"8.3": {"gd", "imagick"}, "8.5": {"imagick"}}
 
 def versions_to_check() -> list[str]:
     """`8.2`, whose image is made if it is missing, and the versions whose images this machine already has."""
-    return [version for version in PHP_VERSIONS if version == MADE_IF_MISSING or _has_image(version)]
-
-
-def _has_image(version: str) -> bool:
-    try:
-        ImageStore().find(f"php{version}")
-    except ImageUnavailable:
-        return False
-    return True
+    return [version for version in PHP_VERSIONS if version == MADE_IF_MISSING or has_image(f"php{version}")]
 
 
 @pytest.fixture(params=versions_to_check())

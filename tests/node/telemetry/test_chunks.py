@@ -226,6 +226,24 @@ def test_a_row_has_every_column_and_no_personal_data() -> None:
     assert b"Mozilla" not in row
 
 
+@pytest.mark.parametrize(
+    ("cpu", "memory", "expected"),
+    [
+        ("1.234", "20480", ["1234", "20480"]),
+        ("", "", ["0", "0"]),
+        ("-3", "1e30", ["0", "4294967295"]),
+        ("nan", "x\ty", ["0", "0"]),
+    ],
+)
+def test_a_row_says_what_a_function_has_used(cpu: str, memory: str, expected: list[str]) -> None:
+    visit = read_line(ledger_line("env_1", function="01k9zy3v7d00r3m8w5x2t6b4qa", cpu=cpu, memory=memory))
+    assert visit is not None
+    values = format_row(visit).decode().removesuffix("\n").split("\t")
+    named = dict(zip(REQUEST_COLUMNS, values, strict=True))
+    assert named["function_version"] == "fnv_01k9zy3v7d00r3m8w5x2t6b4qa"
+    assert [named["cpu_us"], named["memory_kb"]] == expected
+
+
 def test_visitors_cannot_invent_ever_more_methods_and_reasons() -> None:
     shown = []
     for method, reason in (("GET", "suspended"), ("X" * 10_000, "y" * 10_000), ("get", ""), ("PROPFIND", "")):

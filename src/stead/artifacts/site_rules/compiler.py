@@ -96,16 +96,20 @@ def compile_rules(rules: SiteRules) -> bytes | None:
                 compiled.append(_compile_redirect(rule))
         document["redirects"] = {"rules": compiled, **index.document()}
     if rules.headers:
-        merged = _merge(rules.headers)
-        index = _Index()
-        for number, each in enumerate(merged, 1):
-            index.add(each.pattern, number)
-        values = [
-            [[name, value if value is not None else False] for name, value in rule.headers] for rule in merged
-        ]
-        document["headers"] = {"rules": values, **index.document()}
+        document["headers"] = compile_headers(rules.headers)
     content = msgspec.json.encode(document)
     return content if len(content) <= MAX_COMPILED_BYTES else None
+
+
+def compile_headers(rules: Sequence[HeaderRule]) -> Json:
+    merged = _merge(rules)
+    index = _Index()
+    for number, each in enumerate(merged, 1):
+        index.add(each.pattern, number)
+    values = [
+        [[name, value if value is not None else False] for name, value in rule.headers] for rule in merged
+    ]
+    return {"rules": values, **index.document()}
 
 
 class _Index:

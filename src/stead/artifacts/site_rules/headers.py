@@ -1,8 +1,9 @@
 """Which response headers a site may set."""
 
 import re
+from collections.abc import Mapping
 
-from stead.artifacts.site_rules.rules import MAX_HEADERS_PER_RULE, RuleRefused
+from stead.artifacts.site_rules.rules import MAX_HEADERS_PER_RULE, HeaderRule, RuleRefused, parse_pattern
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}", re.ASCII)
 _VALUE = re.compile(r"[\x20-\x7e]{1,4000}")
@@ -40,6 +41,11 @@ def check_count(headers: list[tuple[str, str | None]]) -> tuple[tuple[str, str |
     if len(headers) > MAX_HEADERS_PER_RULE:
         raise RuleRefused(f"a rule has at most {MAX_HEADERS_PER_RULE} headers")
     return tuple(headers)
+
+
+def parse_headers(path: str, values: Mapping[str, str | None]) -> HeaderRule:
+    headers = [check_header(name, value) for name, value in values.items()]
+    return HeaderRule(parse_pattern(path), check_count(headers))
 
 
 def _shown(name: str) -> str:

@@ -5,14 +5,13 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta, Struct
 
-from stead.artifacts.site_rules.headers import check_count, check_header
+from stead.artifacts.site_rules.headers import parse_headers
 from stead.artifacts.site_rules.rules import (
     MAX_HEADER_RULES,
     MAX_HEADERS_PER_RULE,
     MAX_QUERY,
     MAX_REDIRECTS,
     NAME,
-    HeaderRule,
     QueryCondition,
     Redirect,
     RuleRefused,
@@ -23,6 +22,9 @@ from stead.artifacts.site_rules.rules import (
 
 FILE = "stead.json"
 Status = Literal[200, 301, 302, 303, 307, 308, 404, 410]
+GeneratorName = Literal[
+    "next", "sveltekit", "astro", "eleventy", "vite", "hugo", "jekyll", "zensical", "mkdocs", "none"
+]
 _Path = Annotated[str, Meta(min_length=1, max_length=2000, pattern="^/")]
 
 
@@ -72,11 +74,37 @@ class HeadersEntry(Struct, rename={"for_": "for"}, forbid_unknown_fields=True):
 
 
 class SiteFile(Struct, forbid_unknown_fields=True, rename={"schema": "$schema"}):
-    """Settings of a project on Stead. `build` and `output` are read in the root of the source. The rules are
-    read in the output folder, or in the root if the output folder has no `stead.json`."""
+    """Settings of a project on Stead. The settings of builds are read in the root of the source; with `root`
+    in that folder, if it has a `stead.json`. The rules are read in the output folder, or in the same file if
+    the output folder has no `stead.json`."""
 
     schema: Annotated[str, Meta(description="The URL of this schema, for editors.")] = ""
     build: Annotated[str, Meta(description="The script of package.json that builds the site.")] = "build"
+    command: Annotated[
+        str,
+        Meta(
+            description="The command that builds the site instead of that script, in a shell.",
+            examples=["hugo --minify"],
+        ),
+    ] = ""
+    generator: Annotated[
+        GeneratorName | Literal[""],
+        Meta(description="Which generator it is, if it is not recognized. `none` if it is none of them."),
+    ] = ""
+    root: Annotated[
+        str,
+        Meta(
+            description="The folder of the project, in a repository with several.", examples=["apps/website"]
+        ),
+    ] = ""
+    watch: Annotated[
+        list[str],
+        Meta(
+            description="With `root`: other folders, and files of the top folder, that the project needs. A"
+            " push that changes nothing in them and in `root` is not built.",
+            examples=[["packages/design"]],
+        ),
+    ] = []
     output: Annotated[
         str, Meta(description="The folder of the built site. Without it, usual names are tried.")
     ] = ""
@@ -138,7 +166,7 @@ def _read(entry: Any, place: str, kind: type[RedirectEntry] | type[HeadersEntry]
         if isinstance(read_entry, RedirectEntry):
             into.redirects.append(_redirect(read_entry))
         else:
-            into.headers.append(_header_rule(read_entry))
+            into.headers.append(parse_headers(read_entry.for_, read_entry.values))
     except msgspec.ValidationError:
         into.warn(place, f"{_expected(kind)}; it is ignored")
     except RuleRefused as refused:
@@ -161,8 +189,3 @@ def _redirect(entry: RedirectEntry) -> Redirect:
         )
     pattern = parse_pattern(entry.from_)
     return check_redirect(Redirect(pattern, entry.to, entry.status, entry.force, tuple(query)))
-
-
-def _header_rule(entry: HeadersEntry) -> HeaderRule:
-    headers = [check_header(name, value) for name, value in entry.values.items()]
-    return HeaderRule(parse_pattern(entry.for_), check_count(headers))

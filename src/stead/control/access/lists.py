@@ -20,14 +20,17 @@ _Password = TypeVar("_Password", AccessPassword, DatabasePassword)
 async def update_lists(tx: Tx, site: str) -> None:
     """Compare the lists of a site with what they should be, and store those that must be delivered.
 
-    Keys and passwords whose owner may not have them any more are removed. A node that does not host an
+    Keys and passwords whose owner may not have them any more are removed; those of a suspended account stay,
+    but are on no list. A node that does not host an
     environment any more gets an empty list for it, also if it was lost and comes back later.
     """
     await store.lock_lists(tx, site)
     # Before anything is read: a change that commits from now on is handled once more.
     await store.forget_changes(tx, site)
     await store.remove_outlived(tx, site)
-    keys, passwords = await store.list_keys(tx, site), await store.list_passwords(tx, site)
+    suspended = await store.list_suspended_holders(tx, site)
+    keys = [each for each in await store.list_keys(tx, site) if each.account_id not in suspended]
+    passwords = [each for each in await store.list_passwords(tx, site) if each.account_id not in suspended]
     stored = {(each.env_id, each.node_id): each for each in await store.lists_of_site(tx, site)}
     for env in await store.list_environments(tx, site):
         assert env.node_id is not None  # noqa: S101 - only those on a node are listed

@@ -71,6 +71,19 @@ async def remove_outlived(tx: Tx, site: str) -> int:
     return removed
 
 
+async def list_suspended_holders(tx: Tx, site: str) -> set[str]:
+    """The accounts with keys or passwords that open nothing for now."""
+    return set(
+        await tx.all(
+            str,
+            "select a.id from accounts a where a.suspended_at is not null and a.id in"
+            " (select account_id from ssh_keys where site_id = $1"
+            "  union select account_id from access_passwords where site_id = $1)",
+            site,
+        )
+    )
+
+
 async def insert_key(tx: Tx, site: str, key: StoredKey, *, granted_by: Sequence[str]) -> None:
     await tx.run(
         "insert into ssh_keys (id, site_id, account_id, label, type, public_key, fingerprint,"

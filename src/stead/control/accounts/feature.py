@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from stead.control.accounts import operations, password_resets, service
+from stead.control.accounts import closing, operations, password_resets, service
 from stead.control.feature import Feature
 from stead.control.outbox import mail_limits
 from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches
@@ -16,6 +16,7 @@ def _tasks(worker: WorkerServices) -> list[Task]:
     tasks: list[Task] = [
         PeriodicTask("password_resets.answer", 1, partial(in_batches, worker.database, answer)),
         PeriodicTask("sessions.delete_old", 3600, delete),
+        PeriodicTask("accounts.erase_closed", 3600, partial(in_batches, worker.database, closing.erase)),
         PeriodicTask("mail.forget_counts", 3600, forget),
     ]
     if worker.settings.email_verification:

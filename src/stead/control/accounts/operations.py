@@ -1,6 +1,6 @@
 """HTTP operations on the caller's account and session."""
 
-from stead.control.accounts import password_resets, service, verification
+from stead.control.accounts import closing, password_resets, service, sign_ups, verification
 from stead.control.accounts.rules import (
     EmailTaken,
     PasswordIncorrect,
@@ -15,7 +15,9 @@ from stead.control.accounts.rules import (
 )
 from stead.control.accounts.schema import (
     AccountChange,
+    AccountClosure,
     AccountView,
+    ClosedAccountView,
     EmailVerification,
     NewAccount,
     NewPasswordReset,
@@ -35,9 +37,10 @@ from stead.control.http.client_address import network_of
 from stead.control.http.operations import Call, Operations, PublicCall
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.requirements import ANY_CREDENTIAL, PUBLIC
+from stead.control.members.rules import LastOwner
 from stead.control.outbox.audit import Actor
 from stead.control.outbox.mail_limits import EmailsExhausted
-from stead.shared.errors import AccountNotFound, RateLimitExceeded
+from stead.shared.errors import AccountNotFound, AccountSuspended, RateLimitExceeded
 from stead.shared.ids import AccountId
 
 operation = Operations(tag="Account")
@@ -50,20 +53,21 @@ MAX_USER_AGENT = 200
     id="accounts.sign_up",
     scope=PUBLIC,
     status=201,
-    errors=[EmailTaken, RateLimitExceeded, EmailsExhausted],
+    errors=[EmailTaken, RateLimitExceeded],
 )
 async def sign_up(call: PublicCall, body: NewAccount) -> SignedUpView:
-    """Create an account.
+    """Sign up for an account.
 
-    Sign in afterwards with `POST /v1/sessions`. An email with a token is sent to the address; confirm it with
-    `POST /v1/accounts/verify-email`. Until then, the account gets no other email and cannot send invites by
-    email or accept those that were sent to its address.
+    An email with a token is sent to the address. The account exists when the token was sent to
+    `POST /v1/accounts/verify-email`; then sign in with `POST /v1/sessions`. The response is the same if the
+    address has an account already: its owner gets an email about it. Installations that do not verify
+    addresses create the account at once, and refuse an address that has one.
     """
     await limit_sign_ups(call)
-    verifies = call.context.verifies_email
-    account = await service.sign_up(call.tx, body, is_verified=not verifies)
-    if verifies:
-        await verification.send(call.tx, call.sealer, account, account.email)
+    if call.context.verifies_email:
+        wanted = await sign_ups.request(call.tx, call.sealer, body, network_of(call.address))
+        return SignedUpView(wanted.account_id, wanted.email, wanted.name)
+    account = await service.sign_up(call.tx, body, is_verified=True)
     call.audit.actor = Actor("member", account.id, account.email)
     return SignedUpView(account.id, account.email, account.name)
 
@@ -77,10 +81,13 @@ async def sign_up(call: PublicCall, body: NewAccount) -> SignedUpView:
 async def verify_email(call: PublicCall, body: EmailVerification) -> None:
     """Confirm an email address with the token that was sent to it.
 
-    If the token was sent because of `new_email`, the account has the new address from now on.
+    If the token was sent because of a sign-up, the account exists from now on; `password` must be the one of
+    the sign-up. If it was sent because of `new_email`, the account has the new address.
     """
     await limit_verifications(call)
-    account = await verification.confirm(call.tx, call.sealer, body.token)
+    account = await sign_ups.confirm(call.tx, body.token, body.password)
+    if account is None:
+        account = await verification.confirm(call.tx, call.sealer, body.token)
     call.audit.actor = Actor("member", account.id, account.email)
 
 
@@ -138,7 +145,7 @@ async def confirm_password_reset(call: PublicCall, body: PasswordResetConfirmati
     id="sessions.create",
     scope=PUBLIC,
     status=201,
-    errors=[SignInRefused, RateLimitExceeded],
+    errors=[SignInRefused, AccountSuspended, RateLimitExceeded],
 )
 async def sign_in(call: PublicCall, body: SignIn) -> SessionView:
     """Sign in with email address and password.
@@ -208,6 +215,24 @@ async def get_account(call: Call) -> AccountView:
 
 
 @operation(
+    "DELETE /v1/account",
+    id="account.close",
+    scope="account:admin",
+    account_wide=True,
+    errors=[PasswordIncorrect, LastOwner],
+)
+async def close_account(call: Call, body: AccountClosure) -> ClosedAccountView:
+    """Close the account.
+
+    All sessions and API keys end at once, the account leaves its teams, and its own sites are deleted. Sites
+    of teams stay. For thirty days, the operator can open the account again, and the sites can be recovered
+    then. After that, the content of the sites and the personal data of the account are erased.
+    """
+    await limit_password_attempts(call.limiter, call.caller.account_id, call.caller.account_id)
+    return await closing.close(call.tx, call.sealer, call.caller, body.current_password)
+
+
+@operation(
     "PATCH /v1/account",
     id="account.update",
     scope="account:write",
@@ -218,7 +243,8 @@ async def update_account(call: Call, body: AccountChange) -> None:
     """Change the account.
 
     A new email address or password requires `current_password`. A token is sent to a new address, which
-    replaces the current one when it is confirmed. A new password ends all other sessions.
+    replaces the current one when it is confirmed. The response is the same if another account has the
+    address: its owner gets an email about it. A new password ends all other sessions.
     """
     if body.current_password:
         await limit_password_attempts(call.limiter, call.caller.account_id, call.caller.account_id)

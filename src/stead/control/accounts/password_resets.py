@@ -38,7 +38,7 @@ async def _send(tx: Tx, sealer: Sealer, email: str) -> None:
     """
     account = await store.by_email(tx, email)
     token = secrets.token_urlsafe(32)
-    if account is None or account.email_verified_at is None:
+    if account is None or account.email_verified_at is None or account.closed_at is not None:
         return
     try:
         await mail_limits.count_email(tx, account.id, account.email, is_own=True)

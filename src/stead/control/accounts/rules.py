@@ -11,6 +11,13 @@ IDLE_TIMEOUT = timedelta(hours=12)
 MAX_LIFETIME = timedelta(days=30)
 VERIFICATION_LIFETIME = timedelta(days=1)
 RESET_LIFETIME = timedelta(hours=1)
+CLOSED_KEPT = timedelta(days=30)
+"""How long a closed account can be opened again."""
+SIGN_UPS_PER_ADDRESS = 20
+"""Emails about sign-ups that an address gets in a day. After that it still gets one an hour: otherwise,
+strangers could keep its owner from signing up."""
+SIGN_UPS_PER_ADDRESS_AND_NETWORK = 5
+SIGN_UP_PAUSE = timedelta(hours=1)
 UNVERIFIED_LIFETIME = timedelta(days=7)
 """An account that is still unverified by then, and owns nothing, is deleted."""
 
@@ -24,6 +31,8 @@ class Account:
     plan: str
     default_team_id: str | None
     email_verified_at: datetime | None = None
+    closed_at: datetime | None = None
+    suspended_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +56,31 @@ class VisibleSession:
 class Verification:
     account_id: AccountId
     email: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignUp:
+    """An account that will exist once its address is confirmed."""
+
+    account_id: AccountId
+    email: str
+    name: str
+    password_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignUpCount:
+    """How many emails about sign-ups an address was sent in a day."""
+
+    total: int
+    from_network: int
+    newest_at: datetime | None
+
+    def allows_another(self, now: datetime) -> bool:
+        if self.from_network >= SIGN_UPS_PER_ADDRESS_AND_NETWORK:
+            return False
+        is_recent = self.newest_at is not None and self.newest_at > now - SIGN_UP_PAUSE
+        return self.total < SIGN_UPS_PER_ADDRESS or not is_recent
 
 
 @dataclass(frozen=True, slots=True)

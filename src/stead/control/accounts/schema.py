@@ -88,8 +88,20 @@ EmailToken = Annotated[
 ]
 
 
+SignUpPassword = Annotated[
+    Annotated[str, Meta(max_length=256)] | None,
+    Meta(
+        description="The password of the sign-up. Required if the token was sent because of one: it shows"
+        " that the sign-up is yours, and not of somebody else who used your address.",
+        examples=["correct horse battery staple"],
+        extra_json_schema=SENSITIVE,
+    ),
+]
+
+
 class EmailVerification(Struct, forbid_unknown_fields=True):
     token: EmailToken
+    password: SignUpPassword = None
 
 
 class NewPasswordReset(Struct, forbid_unknown_fields=True):
@@ -111,6 +123,22 @@ class AccountView(Struct):
     scopes: Annotated[
         list[str],
         Meta(description='The scopes of the key, or `["*"]` for a session.', examples=[["sites:read"]]),
+    ]
+
+
+class AccountClosure(Struct, forbid_unknown_fields=True):
+    current_password: AnyPassword
+
+
+class ClosedAccountView(Struct):
+    closed_at: datetime
+    sites: Annotated[int, Meta(description="How many sites of the account are deleted now.", examples=[2])]
+    erased_at: Annotated[
+        datetime,
+        Meta(
+            description="When the content of the sites and the personal data of the account are erased. Until"
+            " then the operator can open the account again."
+        ),
     ]
 
 

@@ -37,7 +37,7 @@ from stead.control.http.principal_cache import invalidate_cached_principals
 from stead.control.members import service as members
 from stead.control.sealing import Sealer
 from stead.shared import scopes, secrets
-from stead.shared.errors import AccountNotFound, CredentialRevoked, FieldInvalid
+from stead.shared.errors import AccountNotFound, AccountSuspended, CredentialRevoked, FieldInvalid
 from stead.shared.ids import AccountId, SessionId, has_shape, new_id
 
 T = TypeVar("T")
@@ -66,10 +66,21 @@ async def is_known_network(tx: Tx, email: str, network: str) -> bool:
     return await store.has_signed_in_from(tx, normalize_email(email), network)
 
 
+async def find_by_password(tx: Tx, email: str, password: str) -> Account | None:
+    """The account with this address, if the password is right and it is not closed. Takes as long for an
+    unknown address. Raises AccountSuspended."""
+    account = await store.by_email(tx, normalize_email(email))
+    is_correct = await verify_password(account.password_hash if account else None, password)
+    if account is None or not is_correct or account.closed_at is not None:
+        return None
+    if account.suspended_at is not None:
+        raise AccountSuspended
+    return account
+
+
 async def sign_in(tx: Tx, attempt: SignIn, client: SignInClient) -> SessionView:
-    account = await store.by_email(tx, normalize_email(attempt.email))
-    is_correct = await verify_password(account.password_hash if account else None, attempt.password)
-    if account is None or not is_correct:
+    account = await find_by_password(tx, attempt.email, attempt.password)
+    if account is None:
         raise SignInRefused
     secret = secrets.mint("stead_session")
     session = SessionId(new_id("sess"))
@@ -109,8 +120,10 @@ async def principal_of_session(tx: Tx, secret_hash: bytes) -> Principal | None:
     row = await store.session_principal(tx, secret_hash)
     if row is None:
         return None
-    if row.revoked_at is not None:
+    if row.revoked_at is not None or row.account.is_closed:
         raise CredentialRevoked
+    if row.account.is_suspended:
+        raise AccountSuspended
     return Principal(
         kind="session",
         id=row.id,
@@ -198,9 +211,6 @@ async def _change_email(
 ) -> None:
     """The address changes when it has been confirmed; at once if addresses are not verified."""
     owner = caller.account_id
-    other = await store.by_email(tx, email)
-    if other is not None and other.id != owner:
-        raise EmailTaken
     if verifies_email:
         await verification.send(tx, sealer, await get(tx, caller), email)
         return
@@ -224,6 +234,7 @@ async def delete_old_sessions(tx: Tx) -> int:
     """Delete a batch of sessions and links that are no longer valid. Returns how many."""
     links = await store.delete_expired_verifications(tx, BATCH_SIZE)
     links += await store.delete_expired_resets(tx, BATCH_SIZE)
+    links += await store.delete_expired_sign_ups(tx, BATCH_SIZE)
     return links + await store.delete_sessions(tx, tx.now - 2 * MAX_LIFETIME, BATCH_SIZE)
 
 

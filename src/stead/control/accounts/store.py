@@ -12,6 +12,8 @@ from stead.control.accounts.rules import (
     Account,
     SessionRow,
     SignInClient,
+    SignUp,
+    SignUpCount,
     Verification,
     VisibleSession,
 )
@@ -21,7 +23,7 @@ from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import ACCOUNT_COLUMNS, ACCOUNT_JOINS, AccountAttributes, Principal
 from stead.shared.ids import AccountId, SessionId, lower_bound, new_id
 
-_ACCOUNT = "id, email, name, password_hash, plan, default_team_id, email_verified_at"
+_ACCOUNT = "id, email, name, password_hash, plan, default_team_id, email_verified_at, closed_at, suspended_at"
 
 
 async def insert(tx: Tx, account: Account) -> bool:
@@ -99,6 +101,52 @@ async def delete_expired_verifications(tx: Tx, limit: int) -> int:
     return await tx.run(
         "delete from email_verifications where token_hash in"
         " (select token_hash from email_verifications where expires_at < $1 limit $2)",
+        tx.now,
+        limit,
+    )
+
+
+async def count_sign_ups(tx: Tx, email: str, network: str, since: datetime) -> SignUpCount:
+    """Others with the same address wait until the end of the transaction."""
+    await tx.value("select pg_advisory_xact_lock(hashtext('accounts.sign_up'), hashtext($1))", email)
+    found = await tx.one(
+        SignUpCount,
+        "select count(*), count(*) filter (where network = $2), max(created_at) from sign_ups"
+        " where email = $1 and created_at > $3",
+        *(email, network, since),
+    )
+    return found or SignUpCount(0, 0, None)
+
+
+async def insert_sign_up(tx: Tx, new: SignUp, token_hash: bytes, network: str, *, usable: bool) -> None:
+    await tx.run(
+        "insert into sign_ups (token_hash, account_id, email, name, password_hash, usable, network,"
+        " created_at, expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        *(token_hash, new.account_id, new.email, new.name, new.password_hash, usable, network),
+        *(tx.now, tx.now + VERIFICATION_LIFETIME),
+    )
+
+
+async def find_sign_up(tx: Tx, token_hash: bytes) -> SignUp | None:
+    """None if the token is wrong or has expired."""
+    return await tx.one(
+        SignUp,
+        "select account_id, email, name, password_hash from sign_ups"
+        " where token_hash = $1 and expires_at > $2 and usable",
+        token_hash,
+        tx.now,
+    )
+
+
+async def use_sign_up(tx: Tx, token_hash: bytes) -> bool:
+    """Delete the sign-up; False if it was used meanwhile."""
+    return await tx.run("delete from sign_ups where token_hash = $1", token_hash) == 1
+
+
+async def delete_expired_sign_ups(tx: Tx, limit: int) -> int:
+    return await tx.run(
+        "delete from sign_ups where token_hash in"
+        " (select token_hash from sign_ups where expires_at < $1 limit $2)",
         tx.now,
         limit,
     )

@@ -15,11 +15,14 @@ from stead.shared.ids import AccountId
 
 
 async def send(tx: Tx, sealer: Sealer, account: Account, email: str) -> None:
-    """Send a token to an address that the account has, or wants to have."""
+    """Send a token to an address that the account has, or wants to have. If another account has it, its owner
+    gets a notice instead, and whoever asked cannot tell: the token exists, but nobody gets it."""
     await mail_limits.count_email(tx, account.id, email, is_own=email == account.email)
     token = secrets.token_urlsafe(32)
     await store.replace_verification(tx, account.id, email, _hash(token))
-    await mail.enqueue_email(tx, sealer, _email(email, token))
+    owner = await store.by_email(tx, email)
+    is_taken = owner is not None and owner.id != account.id
+    await mail.enqueue_email(tx, sealer, taken_email(owner) if owner and is_taken else _email(email, token))
 
 
 async def confirm(tx: Tx, sealer: Sealer, token: str) -> Account:
@@ -59,6 +62,31 @@ def _email(to: str, token: str) -> mail.Email:
             f" within a day:\n\n    {token}\n\n"
             'With the API: POST /v1/accounts/verify-email with {"token": "…"}.\n\n'
             "If it was not you, ignore this: nothing happens unless the address is confirmed.\n"
+        ),
+    )
+
+
+def taken_email(owner: Account) -> mail.Email:
+    """The notice to the owner of an address that somebody wanted to use for another account."""
+    intro = "Somebody, perhaps you, wanted to use this email address for a new account, or for another one. "
+    if owner.closed_at is not None:
+        return mail.Email(
+            to=owner.email,
+            subject="Your account was closed",
+            text=(
+                f"{intro}Its account was closed, and is kept for a while. Until it is erased, the address"
+                " cannot be used again.\n\n"
+                "If you want your account back, contact the operator of the service. If it was not you,"
+                " ignore this.\n"
+            ),
+        )
+    return mail.Email(
+        to=owner.email,
+        subject="You have an account already",
+        text=(
+            f"{intro}It has an account already, and nothing was changed.\n\n"
+            "If you have lost the password, choose a new one: POST /v1/password-resets.\n\n"
+            "If it was not you, ignore this. Whoever it was has not been told that you have an account.\n"
         ),
     )
 

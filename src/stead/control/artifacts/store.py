@@ -25,6 +25,7 @@ _UNUSED = f"""
     select from environments e cross join lateral (
       select d.artifact_id from deployments d where d.env_id = e.id order by d.id desc limit {NEWEST_KEPT}
     ) recent where e.site_id = a.site_id and recent.artifact_id = a.id)
+  and not exists (select from function_versions v where v.artifact_id = a.id)
   and not exists (select from snapshots n where n.artifact_id = a.id and n.status <> 'failed')
   and (select count(*) from artifacts newer where newer.site_id = a.site_id
     and (newer.built_at, newer.id) > (a.built_at, a.id)) >= {NEWEST_KEPT}

@@ -13,7 +13,14 @@ from stead.shared.ids import EnvironmentId, SiteId, SnapshotId
 from stead.shared.runtimes import Runtime
 
 SnapshotKind = Literal[
-    "scheduled", "on_demand", "before_push", "before_restore", "before_switch", "site_deleted"
+    "scheduled",
+    "on_demand",
+    "before_push",
+    "before_restore",
+    "before_switch",
+    "before_update",
+    "before_quarantine",
+    "site_deleted",
 ]
 SnapshotStatus = Literal["taking", "kept", "failed"]
 BackupStatus = Literal["succeeded", "failed", "never"]
@@ -21,7 +28,7 @@ BackupStatus = Literal["succeeded", "failed", "never"]
 FULL_CHECK_AFTER = timedelta(days=6, hours=12)
 """A scheduled snapshot is verified completely if the last one that was is older: once a week, although a
 night may begin a little earlier than the one a week before."""
-MAY_BE_BROKEN: frozenset[SnapshotKind] = frozenset({"before_restore", "site_deleted"})
+MAY_BE_BROKEN: frozenset[SnapshotKind] = frozenset({"before_restore", "before_quarantine", "site_deleted"})
 """Snapshots of sites that may not answer: a broken site can be restored, and deleted. Their rows and files
 are compared, but WordPress is not started."""
 

@@ -29,8 +29,8 @@ class SnapshotView(Struct):
         datetime | None,
         Meta(
             description="When it was restored on trial and compared with the original. WordPress was also"
-            " started and has answered, except for `before_restore` and `site_deleted`: these sites may be"
-            " broken. Null if this has not happened."
+            " started and has answered, except for `before_restore`, `before_quarantine` and `site_deleted`:"
+            " these sites may be broken. Null if this has not happened."
         ),
     ]
     synced_at: Annotated[

@@ -1,5 +1,7 @@
 """The use cases of snapshots, each inside the caller's transaction."""
 
+from datetime import datetime
+
 from stead.control.backups import storage, store
 from stead.control.backups.jobs import CREATE, RESTORE, BackupWork, RestoreWork
 from stead.control.backups.rules import SnapshotNotFound, VisibleSnapshot
@@ -36,6 +38,11 @@ async def browse(tx: Tx, site: VisibleSite, page: PageRequest) -> Page[SnapshotV
 async def view_status(tx: Tx, caller: Principal) -> BackupsView:
     rows = await store.list_status(tx, caller, limit=MAX_STATUS_ROWS + 1)
     return BackupsView(truncated=len(rows) > MAX_STATUS_ROWS, sites=rows[:MAX_STATUS_ROWS])
+
+
+async def has_snapshot_since(tx: Tx, env: str, moment: datetime) -> bool:
+    """Whether the environment can be restored to what it was at this moment or later."""
+    return await store.has_snapshot_since(tx, env, moment)
 
 
 async def create(tx: Tx, site: VisibleSite) -> JobView:

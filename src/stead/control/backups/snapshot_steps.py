@@ -7,7 +7,7 @@ later.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -46,6 +46,9 @@ from stead.shared.ids import SnapshotId, new_id
 AnyJob = Job[Any]
 _ASKED_FOR: tuple[SnapshotKind, ...] = ("scheduled", "on_demand")
 """Jobs that do nothing else."""
+Need = Literal["required", "if_supported", "if_possible"]
+"""Whether a job goes on without the snapshot: never; if the content of the site cannot be stored at all; or
+for whatever reason the snapshot is refused, because waiting would be worse."""
 FindEnvironment = Callable[[Tx, AnyJob], Awaitable[Environment | None]]
 """Whose snapshot a job takes; None if it takes none."""
 
@@ -59,9 +62,17 @@ class _SnapshotSteps:
     kind: Callable[[AnyJob], SnapshotKind]
     find_environment: FindEnvironment
     keep_at_once: bool
-    required: bool
+    need: Need
 
     async def begin(self, context: WorkerContext, job: AnyJob) -> None:
+        try:
+            await self._begin(context, job)
+        except Refused as refusal:
+            async with context.database.transaction() as tx:
+                if not await self.go_on_without(tx, job, refusal):
+                    raise
+
+    async def _begin(self, context: WorkerContext, job: AnyJob) -> None:
         async with context.database.transaction() as tx:
             environment = await self.find_environment(tx, job)
             kind, is_test = self.kind(job), (await sites.get_facts(tx, job.site_id)).is_test
@@ -92,7 +103,8 @@ class _SnapshotSteps:
             await keep(tx, job)
 
     async def go_on_without(self, tx: Tx, job: AnyJob, refusal: Refused) -> bool:
-        if self.required or refusal.code != BackupContentUnsupported.code:
+        unsupported = refusal.code == BackupContentUnsupported.code
+        if self.need == "required" or (self.need == "if_supported" and not unsupported):
             return False
         await store.abandon(tx, job.id)
         await sites.publish_job_event(tx, job, SNAPSHOT_FAILED, kind=self.kind(job), reason=refusal.reason)
@@ -104,13 +116,12 @@ def build_snapshot_steps(
     find_environment: FindEnvironment = get_production,
     *,
     keep_at_once: bool = True,
-    required: bool = True,
+    need: Need = "required",
 ) -> tuple[Step, Step, Step]:
     """With `keep_at_once` the snapshot stays, whether or not the rest of the job succeeds. Otherwise a later
-    step of the job must call `keep`. If it is not required, the job goes on when the content of the site
-    cannot be stored at all."""
+    step of the job must call `keep`."""
     of_job = kind if callable(kind) else lambda _: kind
-    steps = _SnapshotSteps(of_job, find_environment, keep_at_once, required)
+    steps = _SnapshotSteps(of_job, find_environment, keep_at_once, need)
     return (
         Step("snapshot", long_action=steps.begin, undo_control=_abandon),
         node_step("copy", _take, on_result=_record_taken, on_refusal=steps.go_on_without),

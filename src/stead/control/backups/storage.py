@@ -6,7 +6,9 @@ from stead.control.engines.postgres import Tx
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner
 
-_BEFORE_CHANGES: frozenset[SnapshotKind] = frozenset({"before_push", "before_restore", "before_switch"})
+_BEFORE_CHANGES: frozenset[SnapshotKind] = frozenset(
+    {"before_push", "before_restore", "before_switch", "before_update", "before_quarantine"}
+)
 _TIMES = 2
 """A full plan should not prevent a restore. So the snapshots before changes may use this many times the
 storage of the plan, which still bounds them: each change of a large site could add its whole size."""

@@ -114,6 +114,17 @@ async def find_last_full_check(tx: Tx, site: str, env: str) -> tuple[datetime, s
     )
 
 
+async def has_snapshot_since(tx: Tx, env: str, moment: datetime) -> bool:
+    return bool(
+        await tx.value(
+            "select exists (select from snapshots n join environments e on e.id = n.env_id"
+            " and e.site_id = n.site_id where e.id = $1 and n.status = 'kept' and n.taken_at >= $2"
+            " and (n.expires_at is null or n.expires_at > $3))",
+            *(env, moment, tx.now),
+        )
+    )
+
+
 async def record_taken(
     tx: Tx, snapshot: str, *, restic_id: str, manifest_digest: str, size_bytes: int, added_bytes: int
 ) -> None:

@@ -5,12 +5,14 @@ from datetime import datetime
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
+from msgspec import Struct
+
 from stead.control.artifacts.rules import ServeModel
 from stead.control.http.modes import ModeBound
 from stead.control.http.principal import Mode
 from stead.control.plans.rules import Owner
 from stead.control.sites.rules import Profile
-from stead.protocol.work import Builder
+from stead.protocol.work import Builder, FunctionLanguage
 from stead.shared.errors import Conflict, NotFound, ServerFault
 from stead.shared.ids import AccountId, BuildId, EnvironmentId, SiteId, TeamId
 
@@ -25,7 +27,9 @@ NEXT_STATUSES: dict[BuildStatus, frozenset[BuildStatus]] = {
 
 BUILDERS: dict[Profile, Builder] = {"git_managed": "cms", "static": "static"}
 """The builder of each profile. The sites of other profiles are not built."""
-SERVE_MODELS: dict[Builder, ServeModel] = {"cms": "container", "static": "static"}
+SERVE_MODELS: dict[Builder, ServeModel] = {"cms": "container", "static": "static", "wasm": "wasm"}
+INLINE = "inline"
+"""The `source` of a build from a single file."""
 GIT = "git"
 """The `source` of a build from the repository of the site."""
 
@@ -33,6 +37,17 @@ GIT = "git"
 def previous_statuses(status: BuildStatus) -> list[BuildStatus]:
     """The statuses that may change to this one."""
     return [earlier for earlier, later in NEXT_STATUSES.items() if status in later]
+
+
+class FunctionSource(Struct, frozen=True):
+    """The source of a function: a single file, or a folder that was uploaded."""
+
+    filename: str | None
+    """Of the file, or of one in the folder; if there is none, the builder looks for it."""
+    content: str | None
+    """Of the file; None for a folder."""
+    language: FunctionLanguage
+    compatibility_date: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +78,25 @@ class Build:
     envelope: bytes | None
     key_id: str | None
     started_at: datetime | None
+    pushed: bool
+    """Whether a push started it. Such a build is skipped if nothing has changed since the live release."""
+    inputs: str | None
+    """Names the secrets and variables that the environment had when the build began."""
+    reuses: str | None
+    """The artifact of the live release, if the build can be skipped."""
+    function_id: str | None = None
+    """The function that is built, and not the site."""
+    inline: dict[str, str | None] | None = None
+    """The `FunctionSource` of a build of a function."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReusableBuild:
+    """The build of the live release of an environment."""
+
+    artifact_id: str
+    digest: str
+    source_digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +115,8 @@ class BuildContext:
     branch: str | None
     """The branch of the environment."""
     node_id: str | None
+    is_suspended: bool
+    """The account that owns the site."""
 
     @property
     def owner(self) -> Owner:

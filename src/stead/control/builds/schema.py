@@ -92,6 +92,13 @@ class BuildView(Struct):
         str | None,
         Meta(description="Why the build failed, or why its artifact was not deployed.", examples=[None]),
     ]
+    skipped: Annotated[
+        bool,
+        Meta(
+            description="Nothing was built, because nothing that the live release is built from has changed.",
+            examples=[False],
+        ),
+    ]
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

@@ -19,6 +19,8 @@ from stead.control.builds.rules import (
     BuildFailed,
     BuildNotFound,
     BuildStatus,
+    FunctionSource,
+    ReusableBuild,
     VisibleBuild,
     staged_object_name,
 )
@@ -27,6 +29,7 @@ from stead.control.deployments import service as deployments
 from stead.control.engines.object_store import ObjectStore
 from stead.control.engines.postgres import Database, Tx
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
+from stead.control.git import service as git
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.jobs import service as jobs
@@ -34,15 +37,18 @@ from stead.control.jobs.definition import Refused
 from stead.control.jobs.schema import JobView
 from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, publish
+from stead.control.secrets import service as secrets
 from stead.control.uploads import service as uploads
 from stead.protocol.work import MOST_PHP_REQUIREMENTS, BuildResult
 from stead.shared.errors import FieldInvalid
 from stead.shared.ids import has_shape
 
 SCOPE = "deployments:write"
+FUNCTION_SCOPE = "functions:write"
 STAGED_FOR = timedelta(hours=1)
 """The builder's upload URL is valid this long, so a layer may still arrive after the build has failed."""
 BATCH_SIZE = 100
+_NO_UPLOAD = "This site has no such upload, or the upload has expired."
 _EVENTS: dict[BuildStatus, EventType] = {
     "running": BUILD_STARTED,
     "succeeded": BUILD_SUCCEEDED,
@@ -91,6 +97,7 @@ async def enqueue(
     commit: str | None = None,
     source: str | None = None,
     auto_deploy: bool = False,
+    pushed: bool = False,
 ) -> JobView:
     """Queue a build for an environment. Pushes use this, too. The default builder is that of the profile."""
     await deployments.get_ready_target(tx, env_id)
@@ -115,9 +122,41 @@ async def enqueue(
         ref=ref,
         commit=commit,
         auto_deploy=auto_deploy,
+        pushed=pushed,
     )
     subject = jobs.Subject(site_id, owner, env_id=env_id, id=build)
     job = await jobs.enqueue(tx, RUN, BuildWork(build), subject, scope=SCOPE)
+    await store.set_job(tx, build, job.id)
+    if source == GIT and context.mode == "live":
+        await git.report_build(tx, site_id, owner, build)
+    return job
+
+
+async def enqueue_function(
+    tx: Tx,
+    site_id: str,
+    env_id: str,
+    function: str,
+    source: FunctionSource,
+    *,
+    upload: str | None = None,
+    auto_deploy: bool,
+) -> JobView:
+    """Queue a build of a function, from a single file or from the folder in an upload."""
+    await deployments.get_ready_target(tx, env_id)
+    context = await store.find_context(tx, site_id, env_id)
+    if context is None:
+        raise EnvironmentNotFound
+    owner = context.team_id or context.account_id or ""
+    await jobs.require_room(tx, owner)
+    await artifacts.ensure_storage(tx, context.owner)
+    if upload is not None and not await uploads.belongs_to_site(tx, upload, site_id):
+        raise FieldInvalid(param="upload_id", reason=_NO_UPLOAD)
+    build = await store.insert_function_build(
+        tx, site_id, env_id, function, source, upload=upload, auto_deploy=auto_deploy
+    )
+    subject = jobs.Subject(site_id, owner, env_id=env_id, id=build)
+    job = await jobs.enqueue(tx, RUN, BuildWork(build), subject, scope=FUNCTION_SCOPE)
     await store.set_job(tx, build, job.id)
     return job
 
@@ -144,8 +183,7 @@ async def _validate_source(tx: Tx, context: BuildContext, wanted: str | None) ->
         return GIT
     if wanted.startswith("upl_"):
         if not await uploads.belongs_to_site(tx, wanted, context.site_id):
-            reason = "This site has no such upload, or the upload has expired."
-            raise FieldInvalid(param="source", reason=reason)
+            raise FieldInvalid(param="source", reason=_NO_UPLOAD)
         return wanted
     if not _is_https(wanted):
         reason = "A source is the id of an upload, or an https URL without a user name or password."
@@ -169,6 +207,12 @@ async def get(tx: Tx, build: str) -> Build:
     return found
 
 
+async def find_function(tx: Tx, build: str) -> str | None:
+    """The function that is built, if it is one."""
+    found = await store.get(tx, build)
+    return found.function_id if found else None
+
+
 async def get_context(tx: Tx, build: Build) -> BuildContext:
     found = await store.find_context(tx, build.site_id, build.env_id)
     if found is None:
@@ -180,11 +224,32 @@ async def set_node(tx: Tx, build: str, node: str) -> None:
     await store.set_node(tx, build, node)
 
 
+async def prepare(tx: Tx, build: Build) -> None:
+    """Record with which secrets and variables the environment is built, and for which URL, and which artifact
+    can be used instead if nothing has changed."""
+    origin = (await deployments.get_target(tx, build.env_id)).origin
+    inputs = f"{await secrets.get_fingerprint(tx, build.env_id)} {origin}"
+    reusable = await store.find_reusable(tx, build.env_id, inputs) if build.pushed else None
+    await store.set_inputs(tx, build.id, inputs, reusable.artifact_id if reusable else None)
+
+
+async def find_reusable(tx: Tx, build: Build) -> ReusableBuild | None:
+    """The live release, if a push that changes nothing need not be built."""
+    if build.reuses is None or build.inputs is None:
+        return None
+    found = await store.find_reusable(tx, build.env_id, build.inputs)
+    return found if found is not None and found.artifact_id == build.reuses else None
+
+
+async def mark_skipped(tx: Tx, build: str) -> None:
+    await store.mark_skipped(tx, build)
+
+
 async def record_result(tx: Tx, build: Build, result: BuildResult | None) -> None:
     """Record what the node reports. The author of a commit wrote its texts, so they are limited."""
     if result is None:
         raise Refused(BuildFailed.code, str(BuildFailed(reason="the builder returned no result.")))
-    texts = ("commit", "ref", "author", "message")
+    texts = ("commit", "ref", "author", "message", "source_digest")
     shown = {name: printable(getattr(result, name)) or None for name in texts}
     plain = tuple(each for each in result.php if each.is_plain)[:MOST_PHP_REQUIREMENTS]
     result = msgspec.structs.replace(result, php=plain)

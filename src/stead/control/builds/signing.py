@@ -52,6 +52,8 @@ async def sign_artifact(context: WorkerContext, job: Job[BuildWork]) -> None:
         build = await service.get(tx, job.params.build)
         site = await service.get_context(tx, build)
     result = service.get_result(build)
+    if result.unchanged:
+        return
     layer = await _verify_layer(context, build, result)
     source = describe_source(build, site)
     packed = _packed_layer(layer, result)
@@ -109,6 +111,8 @@ async def _store_objects(objects: ObjectStore, build: Build, layer: ObjectInfo, 
 
 def describe_source(build: Build, site: BuildContext) -> str:
     """The source of a build as its provenance names it, without credentials."""
+    if build.function_id is not None:
+        return f"urn:stead:function:{build.function_id}"
     if build.source == GIT:
         repository = strip_credentials(site.git_repo or "")
         return f"git+{repository}" if "://" in repository else f"git+ssh://{repository}"

@@ -3,7 +3,18 @@
 from datetime import datetime
 from typing import Any
 
-from stead.control.builds.rules import Build, BuildContext, BuildStatus, VisibleBuild, previous_statuses
+import msgspec
+
+from stead.control.builds.rules import (
+    INLINE,
+    Build,
+    BuildContext,
+    BuildStatus,
+    FunctionSource,
+    ReusableBuild,
+    VisibleBuild,
+    previous_statuses,
+)
 from stead.control.builds.schema import BuildView
 from stead.control.engines.postgres import Tx
 from stead.control.environments.rules import VisibleEnvironment
@@ -12,18 +23,19 @@ from stead.shared.ids import BuildId, new_id
 
 _COLUMNS = (
     "id, site_id, env_id, job_id, builder, status, source, ref, commit, auto_deploy, node_id, facts,"
-    " manifest, config, envelope, key_id, started_at"
+    " manifest, config, envelope, key_id, started_at, pushed, inputs, reuses, function_id, inline"
 )
 _VIEW = (
     # The query of an archive's URL may be a credential, so it is not shown.
     "id, env_id, status, builder, split_part(split_part(source, '?', 1), '#', 1), ref, commit, author,"
     " message, artifact_id, job_id, auto_deploy,"
-    " error, created_at, started_at, finished_at"
+    " error, skipped, created_at, started_at, finished_at"
 )
 _CONTEXT = """
   select s.id, s.account_id, s.team_id, s.mode, s.profile, s.domain, s.region, s.git_repo, s.git_branch,
-    e.branch, e.node_id
-  from environments e join sites s on s.id = e.site_id where s.id = $1 and e.id = $2
+    e.branch, e.node_id, a.suspended_at is not null
+  from environments e join sites s on s.id = e.site_id left join accounts a on a.id = s.account_id
+  where s.id = $1 and e.id = $2
 """
 
 
@@ -62,12 +74,32 @@ async def insert(
     ref: str | None,
     commit: str | None,
     auto_deploy: bool,
+    pushed: bool,
 ) -> BuildId:
     id_ = BuildId(new_id("build"))
     await tx.run(
-        "insert into builds (id, site_id, env_id, builder, source, ref, commit, auto_deploy, created_at)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-        *(id_, site, env, builder, source, ref, commit, auto_deploy, tx.now),
+        "insert into builds (id, site_id, env_id, builder, source, ref, commit, auto_deploy, pushed,"
+        " created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        *(id_, site, env, builder, source, ref, commit, auto_deploy, pushed, tx.now),
+    )
+    return id_
+
+
+async def insert_function_build(
+    tx: Tx,
+    site: str,
+    env: str,
+    function: str,
+    source: FunctionSource,
+    *,
+    upload: str | None,
+    auto_deploy: bool,
+) -> BuildId:
+    id_ = BuildId(new_id("build"))
+    await tx.run(
+        "insert into builds (id, site_id, env_id, builder, source, auto_deploy, created_at, function_id,"
+        " inline) values ($1, $2, $3, 'wasm', $4, $5, $6, $7, $8)",
+        *(id_, site, env, upload or INLINE, auto_deploy, tx.now, function, msgspec.to_builtins(source)),
     )
     return id_
 
@@ -85,6 +117,26 @@ async def replace_commit(tx: Tx, job: str, ref: str, commit: str | None) -> bool
 
 async def set_node(tx: Tx, build: str, node: str) -> None:
     await tx.run("update builds set node_id = $2, staged = true where id = $1", build, node)
+
+
+async def set_inputs(tx: Tx, build: str, inputs: str, reuses: str | None) -> None:
+    await tx.run("update builds set inputs = $2, reuses = $3 where id = $1", build, inputs, reuses)
+
+
+async def mark_skipped(tx: Tx, build: str) -> None:
+    await tx.run("update builds set skipped = true where id = $1", build)
+
+
+async def find_reusable(tx: Tx, env: str, inputs: str) -> ReusableBuild | None:
+    """The build of the live release, if it was made with the same secrets and variables."""
+    return await tx.one(
+        ReusableBuild,
+        "select a.id, a.digest, b.source_digest from deployments d"
+        " join artifacts a on a.id = d.artifact_id join builds b on b.id = a.build_id"
+        " where d.env_id = $1 and d.status = 'live' and b.env_id = $1 and b.inputs = $2"
+        " and b.source_digest is not null",
+        *(env, inputs),
+    )
 
 
 async def set_status(
@@ -109,8 +161,9 @@ async def set_result(tx: Tx, build: str, result: dict[str, Any], *, shown: dict[
     """A commit and a ref that the node reports replace the requested ones; without a report those stay."""
     await tx.run(
         "update builds set facts = $2, commit = coalesce($3, commit), ref = coalesce($4, ref),"
-        " author = $5, message = $6 where id = $1",
+        " author = $5, message = $6, source_digest = $7 where id = $1",
         *(build, result, shown["commit"], shown["ref"], shown["author"], shown["message"]),
+        shown["source_digest"],
     )
 
 

@@ -1,5 +1,6 @@
 """The job of a build: a node builds, then the worker verifies and signs the result."""
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from stead.artifacts import digests
@@ -14,12 +15,15 @@ from stead.control.builds.rules import (
     BuildContext,
     BuildFailed,
     BuildUnavailable,
+    FunctionSource,
     staged_object_name,
 )
 from stead.control.deployments import service as deployments
 from stead.control.deployments.rules import DeploymentTarget, EnvironmentNotReady
 from stead.control.engines.postgres import Tx
 from stead.control.environments.rules import EnvironmentLocked
+from stead.control.functions import service as functions
+from stead.control.functions.rules import BuildState
 from stead.control.git import service as git
 from stead.control.jobs.definition import (
     NodeCommand,
@@ -31,21 +35,27 @@ from stead.control.jobs.definition import (
     node_step,
 )
 from stead.control.jobs.kinds import Job
+from stead.control.jobs.presigning import BuildVariables
 from stead.control.jobs.rules import JobsWaiting
 from stead.control.nodes import service as nodes
+from stead.control.secrets import service as secrets
 from stead.control.sites import node_commands
 from stead.control.uploads import service as uploads
 from stead.control.uploads.rules import object_name
 from stead.protocol import work as node_work
-from stead.protocol.work import ArchiveSource, BuildResult, GitSource
+from stead.protocol.work import ArchiveSource, BuildResult, FunctionBuild, GitSource, InlineSource
+from stead.shared.errors import AccountSuspended
 
 BuildJob = Job[BuildWork]
+NO_VARIABLES = BuildVariables((), ())
 
 
 async def _begin(tx: Tx, job: BuildJob) -> None:
     """Choose a node: the one that hosts the environment if it can build, or else another of the region."""
     build = await service.get(tx, job.params.build)
     context = await service.get_context(tx, build)
+    if context.is_suspended:
+        raise Refused(AccountSuspended.code, AccountSuspended.message)
     # Every node can build for test sites: its simulator does.
     builder = None if context.mode == "test" else build.builder
     node = await nodes.find_build_node(
@@ -55,6 +65,7 @@ async def _begin(tx: Tx, job: BuildJob) -> None:
         refusal = BuildUnavailable(region=context.region, builder=build.builder)
         raise Refused(refusal.code, str(refusal))
     await service.set_node(tx, build.id, node)
+    await service.prepare(tx, build)
     if not await service.set_status(tx, build.id, "running"):
         raise Refused(BuildFailed.code, "The build is not queued any more.")
 
@@ -68,11 +79,19 @@ async def _build(tx: Tx, job: BuildJob) -> NodeCommand | None:
     if isinstance(source, GitSource) and not source.url.startswith("https://"):
         source = replace(source, key=await git.get_sealed_deploy_key(tx, build.site_id))
     target = await deployments.get_target(tx, build.env_id)
+    # A compiler could write them into the module, which has to work without secrets of one environment.
+    is_function = build.function_id is not None
+    variables = NO_VARIABLES if is_function else await secrets.get_for_build(tx, build.env_id)
+    reusable = await service.find_reusable(tx, build)
     work = node_work.Build(
         build.builder,
         source,
         staged_object_name(build.id),
+        variables=variables.secret,
+        plain_variables=variables.plain,
         platform_variables=platform_variables(build, target),
+        unchanged_source=reusable.source_digest if reusable else "",
+        function=_function_build(build),
     )
     return node_commands.build_command(build.node_id, build.env_id, context.mode, work)
 
@@ -88,8 +107,21 @@ def platform_variables(build: Build, target: DeploymentTarget) -> tuple[tuple[st
     )
 
 
-def build_source(build: Build, context: BuildContext) -> GitSource | ArchiveSource:
+def _function_source(build: Build) -> FunctionSource | None:
+    return convert(build.inline, FunctionSource) if build.inline is not None else None
+
+
+def _function_build(build: Build) -> FunctionBuild | None:
+    source = _function_source(build)
+    if source is None:
+        return None
+    return FunctionBuild(source.language, source.filename, source.compatibility_date)
+
+
+def build_source(build: Build, context: BuildContext) -> GitSource | ArchiveSource | InlineSource:
     """An upload is named by its object here. The URL is signed when the command is sent."""
+    if (function := _function_source(build)) is not None and function.content is not None:
+        return InlineSource(function.filename or "", function.content)
     if build.source == GIT:
         return GitSource(context.git_repo or "", build.ref or "", build.commit or "")
     if "://" in build.source:
@@ -102,15 +134,23 @@ async def _store_result(tx: Tx, job: BuildJob, result: BuildResult | None) -> No
     built = "" if result is None else result.commit
     if not built.startswith(build.commit or ""):
         raise Refused(SignatureInvalid.code, "The node built another commit than the requested one.")
+    if result is not None and result.unchanged:
+        reusable = await service.find_reusable(tx, build)
+        if reusable is None or reusable.source_digest != result.source_digest:
+            raise Refused(SignatureInvalid.code, "The node skipped a build that must not be skipped.")
     await service.record_result(tx, build, result)
 
 
 async def _finish(tx: Tx, job: BuildJob) -> Results:
     build = await service.get(tx, job.params.build)
+    if service.get_result(build).unchanged:
+        return await _finish_skipped(tx, build)
     new = _build_artifact(build)
     artifact = await artifacts.record(tx, (await service.get_context(tx, build)).owner, new)
     if build.source.startswith("upl_"):
         await uploads.mark_used(tx, build.source)
+    if build.function_id is not None:
+        return await _finish_function(tx, build, artifact, new.digest)
     deployment, problem = await _deploy(tx, build, artifact) if build.auto_deploy else (None, None)
     url = f"{(await deployments.get_target(tx, build.env_id)).origin}/" if deployment else None
     if not await service.set_status(tx, build.id, "succeeded", artifact=artifact, error=problem):
@@ -122,6 +162,42 @@ async def _finish(tx: Tx, job: BuildJob) -> Results:
         "digest": new.digest,
         **{name: value for name, value in optional.items() if value is not None},
     }
+
+
+async def _finish_skipped(tx: Tx, build: Build) -> Results:
+    """The environment keeps its release."""
+    reusable, live = await service.find_reusable(tx, build), await deployments.find_live(tx, build.env_id)
+    if reusable is None or live is None:
+        raise Refused(BuildFailed.code, "The live release is not there any more. Build again.")
+    await service.mark_skipped(tx, build.id)
+    if not await service.set_status(tx, build.id, "succeeded", artifact=reusable.artifact_id):
+        raise Refused(BuildFailed.code, "The build is not running any more.")
+    optional = {"commit": build.commit, "ref": build.ref}
+    return {
+        "artifact_id": reusable.artifact_id,
+        "build_id": build.id,
+        "digest": reusable.digest,
+        "deployment_id": live.id,
+        "url": f"{(await deployments.get_target(tx, build.env_id)).origin}/",
+        **{name: value for name, value in optional.items() if value is not None},
+    }
+
+
+async def _finish_function(tx: Tx, build: Build, artifact: str, digest: str) -> Results:
+    function_id = build.function_id or ""
+    function = await functions.get(tx, function_id)
+    await functions.record_artifact(tx, function_id, artifact)
+    if not await service.set_status(tx, build.id, "succeeded", artifact=artifact):
+        raise Refused(BuildFailed.code, "The build is not running any more.")
+    state: BuildState = "live" if function.active_version_id else ""
+    await functions.set_state(tx, function_id, state)
+    if build.auto_deploy and not function.is_deleted:
+        try:
+            await functions.enqueue_deployment(tx, function, artifact)
+            await functions.set_state(tx, function_id, "deploying")
+        except (EnvironmentNotReady, EnvironmentLocked, JobsWaiting) as refusal:
+            await functions.set_state(tx, function_id, state, str(refusal))
+    return {"artifact_id": artifact, "build_id": build.id, "digest": digest}
 
 
 def _build_artifact(build: Build) -> NewArtifact:
@@ -160,6 +236,8 @@ async def _deploy(tx: Tx, build: Build, artifact: str) -> tuple[str | None, str 
 
 async def _failed(tx: Tx, job: BuildJob, reason: str) -> None:
     await service.set_status(tx, job.params.build, "failed", error=reason)
+    if (function := await service.find_function(tx, job.params.build)) is not None:
+        await functions.record_failure(tx, function, job.id, reason)
 
 
 RUN = Workflow(

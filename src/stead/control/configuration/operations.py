@@ -42,7 +42,7 @@ async def change_configuration(
     fails, nothing has changed. A request that names no setting is answered with status 200 and changes
     nothing.
     """
-    return await service.configure_site(call.tx, site, body, call.sealer)
+    return await service.configure_site(call.tx, site, body, call.sealer, call.context.base_url)
 
 
 @operation(
@@ -74,4 +74,4 @@ async def change_environment_configuration(
     Fields that are not sent keep their value; null inherits the value of the site again. A request
     that names no setting is answered with status 200 and changes nothing.
     """
-    return await service.configure_environment(call.tx, environment, body, call.sealer)
+    return await service.configure_environment(call.tx, environment, body, call.sealer, call.context.base_url)

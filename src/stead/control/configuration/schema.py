@@ -6,9 +6,13 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from stead.control.configuration.rules import (
+    PASSWORD,
+    PASSWORD_DIGEST,
     SECRET,
     AllowedIps,
     Configuration,
+    HeaderSetting,
+    HeaderSettings,
     HotInterval,
     HotPageCount,
     HotTtl,
@@ -16,6 +20,8 @@ from stead.control.configuration.rules import (
     PageCacheTtl,
     PartnerText,
     PhpWorkers,
+    PreviewPassword,
+    Protection,
     SampleRate,
     Settings,
     WafMode,
@@ -48,6 +54,19 @@ MagicLinks = Annotated[
 ]
 
 
+PreviewProtection = Annotated[
+    Protection,
+    Meta(
+        description="Who may see environments other than production, and the permanent URLs of deployments:"
+        " everyone, those who know `preview_password`, or those who can see the site in the API and sign in.",
+        examples=["none"],
+    ),
+]
+PasswordIsSet = Annotated[
+    bool, Meta(description="Whether a password is set. It is never returned.", examples=[False])
+]
+
+
 class SecurityView(Struct):
     waf_engine_mode: Annotated[WafMode, Meta(examples=["detection"])]
     ip_reputation_enabled: bool
@@ -57,6 +76,8 @@ class SecurityView(Struct):
     hsts_seconds: Hsts
     waf_partner_client_id: ClientId
     waf_partner_secret_key_set: SecretIsSet
+    preview_protection: PreviewProtection
+    preview_password_set: PasswordIsSet
 
 
 class PerformanceView(Struct):
@@ -73,14 +94,29 @@ class ObservabilityView(Struct):
     trace_sample_rate: Annotated[SampleRate, Meta(examples=[0.01])]
 
 
+Headers = Annotated[
+    HeaderSettings,
+    Meta(
+        description="Response headers by path, for the files of static sites. They come after the rules of"
+        " the site itself: a header that is set here replaces that of `_headers` and `stead.json`.",
+        examples=[[{"for": "/fonts/*", "values": {"Access-Control-Allow-Origin": "*"}}]],
+    ),
+]
+
+
+class ServingView(Struct):
+    headers: Annotated[list[HeaderSetting], Meta(examples=[[]])]
+
+
 class ConfigurationView(Struct):
     security: SecurityView
     performance: PerformanceView
     observability: ObservabilityView
+    serving: ServingView
 
     @classmethod
     def of(cls, configuration: Configuration) -> "ConfigurationView":
-        return msgspec.convert(_hide_secret(msgspec.to_builtins(configuration)), cls)
+        return msgspec.convert(_hide_secrets(msgspec.to_builtins(configuration)), cls)
 
 
 class SecurityOverride(Struct, omit_defaults=True):
@@ -92,6 +128,8 @@ class SecurityOverride(Struct, omit_defaults=True):
     hsts_seconds: Hsts | UnsetType = UNSET
     waf_partner_client_id: str | UnsetType = UNSET
     waf_partner_secret_key_set: SecretIsSet | UnsetType = UNSET
+    preview_protection: PreviewProtection | UnsetType = UNSET
+    preview_password_set: PasswordIsSet | UnsetType = UNSET
 
 
 class PerformanceOverride(Struct, omit_defaults=True):
@@ -106,12 +144,17 @@ class ObservabilityOverride(Struct, omit_defaults=True):
     trace_sample_rate: SampleRate | UnsetType = UNSET
 
 
+class ServingOverride(Struct, omit_defaults=True):
+    headers: list[HeaderSetting] | UnsetType = UNSET
+
+
 class OverrideView(Struct, omit_defaults=True):
     """Only the settings of this environment itself."""
 
     security: SecurityOverride | UnsetType = UNSET
     performance: PerformanceOverride | UnsetType = UNSET
     observability: ObservabilityOverride | UnsetType = UNSET
+    serving: ServingOverride | UnsetType = UNSET
 
     @classmethod
     def of(cls, settings: Settings) -> "OverrideView":
@@ -119,8 +162,9 @@ class OverrideView(Struct, omit_defaults=True):
             block: {name: value for name, value in fields.items() if name != SECRET}
             for block, fields in settings.items()
         }
-        if SECRET in settings.get("security", {}):
-            shown["security"][f"{SECRET}_set"] = True
+        for secret, stored in _STORED_AS.items():
+            if stored in settings.get("security", {}):
+                shown["security"][f"{secret}_set"] = True
         return msgspec.convert(shown, cls)
 
 
@@ -149,6 +193,19 @@ class SecurityChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
         ]
         | UnsetType
     ) = UNSET
+    preview_protection: PreviewProtection | UnsetType | None = UNSET
+    preview_password: (
+        Annotated[
+            PreviewPassword | None,
+            Meta(
+                description="For `preview_protection: password`. Can be written, but is never returned. Those"
+                " who have entered an earlier password must enter the new one.",
+                examples=[None],
+                extra_json_schema=SENSITIVE,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class PerformanceChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -163,12 +220,17 @@ class ObservabilityChange(Struct, forbid_unknown_fields=True, omit_defaults=True
     trace_sample_rate: SampleRate | UnsetType | None = UNSET
 
 
+class ServingChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    headers: Headers | UnsetType | None = UNSET
+
+
 class ConfigurationChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Fields that are not sent keep their value; null restores the inherited or default value."""
 
     security: SecurityChange | UnsetType = UNSET
     performance: PerformanceChange | UnsetType = UNSET
     observability: ObservabilityChange | UnsetType = UNSET
+    serving: ServingChange | UnsetType = UNSET
 
     @property
     def settings(self) -> Settings:
@@ -186,7 +248,12 @@ class UnchangedView(Struct):
 NOTHING_CHANGED = UnchangedView(False, "The request names no setting. Nothing was changed.")
 
 
-def _hide_secret(blocks: dict[str, Any]) -> dict[str, Any]:
+_STORED_AS = {SECRET: SECRET, PASSWORD: PASSWORD_DIGEST}
+"""The secrets that can be written, and what is stored of them."""
+
+
+def _hide_secrets(blocks: dict[str, Any]) -> dict[str, Any]:
     security = dict(blocks["security"])
-    is_set = security.pop(SECRET) is not None
-    return {**blocks, "security": {**security, f"{SECRET}_set": is_set}}
+    are_set = {f"{secret}_set": security[stored] is not None for secret, stored in _STORED_AS.items()}
+    del security[SECRET]
+    return {**blocks, "security": {**security, **are_set}}

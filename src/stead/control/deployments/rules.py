@@ -23,12 +23,20 @@ NEXT_STATUSES: dict[DeploymentStatus, frozenset[DeploymentStatus]] = {
 }
 """The allowed changes. A release that was live before becomes live again only as a new deployment."""
 
+_LONGEST_LABEL = 63
 _UNREADY_SITE_STATUSES = ("provisioning", "deleting", "deleted")
 
 
 def previous_statuses(status: DeploymentStatus) -> list[DeploymentStatus]:
     """The statuses that may change to this one."""
     return [earlier for earlier, later in NEXT_STATUSES.items() if status in later]
+
+
+def name_permanent_host(deployment: str, slug: str, subdomain: str) -> str:
+    """The 26 characters of the id are unique; as much of the slug follows as a label has room for."""
+    _, _, zone = subdomain.partition(".")
+    label = f"{deployment.partition('_')[2]}--{slug}"[:_LONGEST_LABEL].rstrip("-")
+    return f"{label}.{zone}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,31 @@ class VisibleDeployment(ModeBound):
 
 
 @dataclass(frozen=True, slots=True)
+class PermanentHost:
+    """The host that always shows the release of one deployment."""
+
+    deployment: DeploymentId
+    host: str
+    digest: str
+    was_shown: bool
+    """Visitors of the environment see the release, or have seen it."""
+    has_ended: bool
+    """The deployment has failed, or its node has lost the release."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermanentHosts:
+    """`served` is newest first. `ended` are no longer served, but the edges may still have them."""
+
+    served: list[PermanentHost]
+    ended: list[PermanentHost]
+
+    @property
+    def all(self) -> list[PermanentHost]:
+        return [*self.served, *self.ended]
+
+
+@dataclass(frozen=True, slots=True)
 class DeploymentTarget(Owned):
     """The environment that is deployed to, with the columns of its site that a deployment needs."""
 
@@ -74,6 +107,7 @@ class DeploymentTarget(Owned):
     site_status: str
     node_id: str | None
     release: str | None
+    slug: str
 
     @property
     def host(self) -> str:

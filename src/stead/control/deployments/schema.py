@@ -49,6 +49,14 @@ class DeploymentView(Struct):
     current_since: Annotated[
         datetime | None, Meta(description="Since when it is live; null for all other deployments.")
     ]
+    url: Annotated[
+        str | None,
+        Meta(
+            description="Always shows this deployment, whatever the environment serves now. The latest ten"
+            " deployments of an environment of a static site have one.",
+            examples=["https://01k9zy3v7d00r3m8w5x2t6b4qa--example-com-k3f9.preview.stead.example/"],
+        ),
+    ]
 
 
 class ReleaseView(Struct):

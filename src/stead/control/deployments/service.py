@@ -2,7 +2,7 @@
 
 from stead.control.artifacts import service as artifacts
 from stead.control.artifacts.rules import Artifact, ArtifactNotFound
-from stead.control.deployments import store
+from stead.control.deployments import permanent_urls, store
 from stead.control.deployments.events import (
     DEPLOY_COMPLETED,
     DEPLOY_FAILED,
@@ -229,6 +229,8 @@ async def set_status(tx: Tx, deployment: str, status: DeploymentStatus, *, reaso
     """Change the status if the current one allows it, and publish the change. Returns whether it did."""
     if not await store.set_status(tx, deployment, status, reason=reason):
         return False
+    if status == "failed":
+        await permanent_urls.end(tx, deployment)
     changed = await get(tx, deployment)
     event = {
         "deploying": DEPLOY_STARTED,
@@ -247,6 +249,7 @@ async def mark_live(tx: Tx, deployment: Deployment) -> None:
     await _supersede_live(tx, deployment.env_id)
     if not await set_status(tx, deployment.id, "live"):
         raise Refused(EnvironmentNotReady.code, "The deployment is not in progress any more.")
+    await permanent_urls.forget_ended(tx, deployment.env_id)
     if deployment.ref is not None:
         await environments.set_git_ref(tx, deployment.env_id, deployment.ref)
 
@@ -271,6 +274,7 @@ async def switch_back(tx: Tx, deployment: Deployment) -> None:
     if deployment.switched:
         await environments.set_release(tx, deployment.env_id, deployment.release_before)
         await store.set_switched(tx, deployment.id, switched=False, before=None)
+        await permanent_urls.end(tx, deployment.id)
 
 
 async def _supersede_live(tx: Tx, env: str) -> None:

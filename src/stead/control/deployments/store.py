@@ -1,5 +1,6 @@
 """Queries of deployments."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from stead.control.artifacts.rules import Artifact
@@ -8,7 +9,9 @@ from stead.control.deployments.rules import (
     DeploymentKind,
     DeploymentStatus,
     DeploymentTarget,
+    PermanentHost,
     VisibleDeployment,
+    name_permanent_host,
     previous_statuses,
 )
 from stead.control.deployments.schema import DeploymentView, ReleaseView
@@ -23,12 +26,14 @@ _COLUMNS = (
 )
 _VIEW = (
     "id, env_id, artifact_id, digest, ref, commit, kind, from_id, status, reason, job_id, created_at,"
-    " deployed_at, current_since"
+    " deployed_at, current_since,"
+    " case when deployed_at is not null and not permanent_ended"
+    " then 'https://' || permanent_host || '/' end"
 )
 _RELEASE = "id, artifact_id, digest, ref, status, status = 'live', deployed_at, created_at"
 _TARGET = """
   select e.id, s.id, s.account_id, s.team_id, s.mode, s.runtime, s.domain, e.type, e.subdomain, e.status,
-    s.status, e.node_id, e.release
+    s.status, e.node_id, e.release, s.slug
   from environments e join sites s on s.id = e.site_id where e.id = $1
 """
 
@@ -102,12 +107,13 @@ async def insert(
     """A deployment is pending at first. With `live_since` it is live immediately: its release is served
     already."""
     id_ = DeploymentId(new_id("dep"))
+    host = name_permanent_host(id_, target.slug, target.subdomain) if target.runtime == "static" else None
     await tx.run(
         "insert into deployments (id, site_id, env_id, artifact_id, digest, ref, commit, kind, from_id,"
-        " job_id, created_at, status, deployed_at, current_since)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)",
+        " job_id, created_at, status, deployed_at, current_since, permanent_host)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14)",
         *(id_, target.site_id, target.env_id, artifact.id, artifact.digest, artifact.ref, artifact.commit),
-        *(kind, from_id, job, tx.now, "live" if live_since else "pending", live_since),
+        *(kind, from_id, job, tx.now, "live" if live_since else "pending", live_since, host),
     )
     return id_
 
@@ -144,3 +150,32 @@ async def set_switched(tx: Tx, deployment: str, *, switched: bool, before: str |
 async def get_job_id(tx: Tx, deployment: str) -> str | None:
     job: str | None = await tx.value("select job_id from deployments where id = $1", deployment)
     return job
+
+
+async def list_permanent_hosts(tx: Tx, env: str) -> list[PermanentHost]:
+    """Newest first."""
+    return await tx.all(
+        PermanentHost,
+        "select id, permanent_host, digest, switched or deployed_at is not null, permanent_ended"
+        " from deployments where env_id = $1 and permanent_host is not null order by id desc",
+        env,
+    )
+
+
+async def end_permanent_host(tx: Tx, deployment: str) -> None:
+    await tx.run("update deployments set permanent_ended = true where id = $1", deployment)
+
+
+async def end_replaced_hosts(tx: Tx, env: str) -> None:
+    await tx.run(
+        "update deployments set permanent_ended = true"
+        " where env_id = $1 and status = 'superseded' and permanent_host is not null",
+        env,
+    )
+
+
+async def forget_permanent_hosts(tx: Tx, deployments: Sequence[str]) -> None:
+    await tx.run(
+        "update deployments set permanent_host = null, permanent_ended = false where id = any($1)",
+        list(deployments),
+    )

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from stead.control.certificates import service as certificates
 from stead.control.configuration import service as configuration
+from stead.control.deployments import permanent_urls
+from stead.control.deployments.rules import PermanentHosts
 from stead.control.domains import service as domains
 from stead.control.domains.rules import Claim
 from stead.control.edge_feed import store
@@ -20,6 +22,7 @@ from stead.control.edge_feed.records import (
 )
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
+from stead.control.functions import service as functions
 from stead.control.jobs.definition import Announcement
 from stead.control.redirects import service as redirects
 from stead.protocol import edge_records
@@ -39,23 +42,36 @@ async def serve_environment(tx: Tx, env: str) -> Announcement | None:
     return await _serve_environment(tx, env, version)
 
 
-async def _serve_environment(tx: Tx, env: str, version: int) -> Announcement | None:
+async def _serve_environment(
+    tx: Tx, env: str, version: int, *, all_permanent_hosts: bool = False
+) -> Announcement | None:
     source = await _get_live_source(tx, env)
     if source is None or source.node_id is None:
         return None
-    return Announcement(source.region, await _build_current_records(tx, source, source.node_id), version)
+    permanent = await permanent_urls.list_hosts(tx, env)
+    if not all_permanent_hosts:
+        # Each was announced when it was the newest one.
+        permanent = PermanentHosts(permanent.served[:1], permanent.ended)
+    records = await _build_current_records(tx, source, source.node_id, permanent)
+    return Announcement(source.region, records, version)
 
 
-async def serve_site(tx: Tx, site: str) -> Announcement | None:
+async def serve_site(tx: Tx, site: str, *, all_permanent_hosts: bool = False) -> Announcement | None:
     """Announce every environment of a site. The published redirects do not change."""
     version = await store.next_version(tx, site)
     hosted = await environments.list_hosted(tx, site)
-    return _merge([await _serve_environment(tx, env, version) for env in hosted])
+    return _merge(
+        [
+            await _serve_environment(tx, env, version, all_permanent_hosts=all_permanent_hosts)
+            for env in hosted
+        ]
+    )
 
 
 async def serve_site_with_redirects(tx: Tx, site: str) -> Announcement | None:
-    """Announce every environment of a site, and before them the redirects that they share."""
-    served = await serve_site(tx, site)
+    """Announce every environment of a site, and before them the redirects that they share: all records of the
+    site except certificates."""
+    served = await serve_site(tx, site, all_permanent_hosts=True)
     if served is None:
         return None
     parts: Records = {
@@ -74,7 +90,8 @@ async def _withdraw_environment(tx: Tx, env: str, version: int) -> Announcement 
     source = await _get_live_source(tx, env)
     if source is None:
         return None
-    return Announcement(source.region, build_deletions(source, await domains.list_served(tx, env)), version)
+    names, permanent = await domains.list_served(tx, env), await permanent_urls.list_hosts(tx, env)
+    return Announcement(source.region, build_deletions(source, names, permanent), version)
 
 
 async def withdraw_names(tx: Tx, claims: Sequence[Claim]) -> Announcement | None:
@@ -130,10 +147,15 @@ async def _get_live_source(tx: Tx, env: str) -> RecordSource | None:
     return source if source is not None and source.mode == "live" else None
 
 
-async def _build_current_records(tx: Tx, source: RecordSource, node: str) -> Records:
+async def _build_current_records(
+    tx: Tx, source: RecordSource, node: str, permanent: PermanentHosts
+) -> Records:
     settings = await configuration.get_effective(tx, source.site_id, source.id)
     names = await domains.list_served(tx, source.id)
     hosts = [host.hostname for host in list_hosts(source, names)]
     secure = frozenset({host for host in hosts if await certificates.has_served_certificate(tx, host)})
     active = await redirects.get_active_set(tx, source.site_id)
-    return build_records(source, node, settings, active, names=names, secure=secure)
+    routes = await functions.list_routes(tx, source.site_id) if source.runtime == "wasm" else ()
+    return build_records(
+        source, node, settings, active, names=names, secure=secure, permanent=permanent, functions=routes
+    )

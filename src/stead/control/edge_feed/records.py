@@ -3,18 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stead.control.configuration.rules import Configuration, Security
+from stead.control.configuration.rules import Configuration, Security, compile_header_settings
+from stead.control.deployments.rules import PermanentHosts
 from stead.control.domains.rules import ServedName
 from stead.protocol import edge_records
 from stead.protocol.edge_records import (
     EdgeRecord,
     EnvironmentRecord,
+    FunctionRoute,
     HostRecord,
     PartnerRecord,
+    ProtectionRecord,
     RedirectSet,
 )
+from stead.protocol.work import release_of
 from stead.shared.runtimes import Runtime
 
+NO_PERMANENT_HOSTS = PermanentHosts([], [])
 Records = dict[str, EdgeRecord | None]
 """Edge records by key, in the order in which edges must apply them; None deletes a record."""
 
@@ -33,6 +38,8 @@ class RecordSource:
     mode: str
     node_id: str | None
     release: str | None
+    quarantined: Sequence[str] = ()
+    """The paths of the newest files in quarantine, below the site."""
 
 
 def list_hosts(source: RecordSource, names: Sequence[ServedName]) -> list[ServedName]:
@@ -48,6 +55,8 @@ def build_records(
     *,
     names: Sequence[ServedName] = (),
     secure: frozenset[str] = frozenset(),
+    permanent: PermanentHosts = NO_PERMANENT_HOSTS,
+    functions: tuple[FunctionRoute, ...] = (),
 ) -> Records:
     """Build the records of an environment that is served. `secure` lists the hosts with a certificate."""
     security, performance = configuration.security, configuration.performance
@@ -69,7 +78,11 @@ def build_records(
         partner=_partner(security),
         hsts=security.hsts_seconds if secure else 0,
         trace_sample_rate=configuration.observability.trace_sample_rate,
+        functions=functions if source.type == "production" else (),
         noindex=source.type != "production",
+        protection=_protection(security, everywhere=source.type != "production"),
+        headers=compile_header_settings(configuration.serving.headers),
+        quarantined=tuple(f"/{path}" for path in source.quarantined if "\\" not in path),
     )
     hosts: Records = {
         edge_records.host_key(source.region, host.hostname): HostRecord(
@@ -78,7 +91,22 @@ def build_records(
         for host in list_hosts(source, names)
     }
     # The environment comes first: a host must not refer to an environment that the edge does not know.
-    return {edge_records.environment_key(source.region, source.id): record, **hosts}
+    return {
+        edge_records.environment_key(source.region, source.id): record,
+        **hosts,
+        **_build_permanent_hosts(source, permanent),
+    }
+
+
+def _build_permanent_hosts(source: RecordSource, permanent: PermanentHosts) -> Records:
+    served: Records = {
+        edge_records.host_key(source.region, each.host): HostRecord(
+            source.id, release=release_of(each.digest)
+        )
+        for each in permanent.served
+    }
+    ended: Records = {edge_records.host_key(source.region, each.host): None for each in permanent.ended}
+    return {**served, **ended}
 
 
 def _partner(security: Security) -> PartnerRecord | None:
@@ -86,9 +114,27 @@ def _partner(security: Security) -> PartnerRecord | None:
     return PartnerRecord(client, digest) if client and digest else None
 
 
-def build_deletions(source: RecordSource, names: Sequence[ServedName]) -> Records:
+def _protection(security: Security, *, everywhere: bool) -> ProtectionRecord | None:
+    mode = security.preview_protection
+    if mode == "password":
+        # Without a digest, which the API does not allow, nobody can enter.
+        iterations, salt, digest = (security.preview_password_digest or "0 - -").split()
+        return ProtectionRecord(mode, everywhere, iterations=int(iterations), salt=salt, digest=digest)
+    if mode == "team":
+        return ProtectionRecord(
+            mode,
+            everywhere,
+            public_key=security.preview_sign_in_public_key or "",
+            sign_in=security.preview_sign_in_url or "",
+        )
+    return None
+
+
+def build_deletions(
+    source: RecordSource, names: Sequence[ServedName], permanent: PermanentHosts = NO_PERMANENT_HOSTS
+) -> Records:
     """Delete the hosts first, so that none refers to an environment that is already deleted."""
-    hosts: Records = {
-        edge_records.host_key(source.region, host.hostname): None for host in list_hosts(source, names)
-    }
+    hostnames = [host.hostname for host in list_hosts(source, names)]
+    hostnames += [each.host for each in permanent.all]
+    hosts: Records = {edge_records.host_key(source.region, host): None for host in hostnames}
     return {**hosts, edge_records.environment_key(source.region, source.id): None}

@@ -4,9 +4,12 @@ from stead.control.edge_feed.records import RecordSource
 from stead.control.engines.postgres import Tx
 
 _RECORD_SOURCE = """
-  select e.id, s.id, e.type, e.subdomain, e.status, s.region, s.runtime, s.mode, e.node_id,
-    e.release
-  from environments e join sites s on s.id = e.site_id
+  select e.id, s.id, e.type, e.subdomain,
+    case when a.suspended_at is null then e.status else 'suspended' end, s.region, s.runtime, s.mode,
+    e.node_id, e.release,
+    array(select d.path from malware_detections d where d.env_id = e.id and d.source = 'file'
+      and d.status = 'quarantined' and length(d.path) <= 300 order by d.id desc limit 100)
+  from environments e join sites s on s.id = e.site_id left join accounts a on a.id = s.account_id
 """
 _NEXT_VERSION = """
   insert into edge_versions (site_id, version)
@@ -71,11 +74,13 @@ async def list_known_environments(tx: Tx, environments: list[str]) -> list[str]:
 
 
 async def list_known_hosts(tx: Tx, hosts: list[str]) -> list[str]:
-    """Those that are a name or the preview host of an environment."""
+    """Those that are a name or the preview host of an environment, or the host of a deployment."""
     return await tx.all(
         str,
         "select subdomain from environments where subdomain = any($1) and status <> 'deleted' union"
-        " select hostname from domains where hostname = any($1) and mode = 'live' and released_at is null",
+        " select hostname from domains where hostname = any($1) and mode = 'live' and released_at is null"
+        " union select d.permanent_host from deployments d join environments e on e.id = d.env_id"
+        " where d.permanent_host = any($1) and e.status <> 'deleted'",
         hosts,
     )
 

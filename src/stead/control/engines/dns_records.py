@@ -36,6 +36,11 @@ class DnsRecords:
         records = await self._resolve(name, "TXT")
         return [b"".join(record.strings).decode("ascii", "replace") for record in records]
 
+    async def find_nameservers(self, domain: str) -> list[str]:
+        """The name servers of a domain, in lower case and without a dot at the end."""
+        records = await self._resolve(domain, "NS")
+        return [record.target.to_text(omit_final_dot=True).lower() for record in records]
+
     async def _resolve(self, name: str, kind: str) -> list[Any]:
         require_no_transaction("the DNS")
         try:

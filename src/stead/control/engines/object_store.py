@@ -276,6 +276,10 @@ class ObjectStore:
     def presigned_get_url(self, key: str, *, seconds: int) -> str:
         return self._presign(self._client, "get_object", key, seconds)
 
+    def presign_download(self, key: str, *, seconds: int) -> str:
+        """For customers."""
+        return self._presign(self._public, "get_object", key, seconds)
+
     def presigned_put_url(self, key: str, *, seconds: int, size: int | None = None) -> str:
         """With a size the object store accepts only an object of exactly this size."""
         more = {} if size is None else {"ContentLength": size}

@@ -28,7 +28,7 @@ def _tasks(worker: WorkerServices) -> list[Task]:
 FEATURE = Feature(
     name="environments",
     operations=[operations.operation],
-    resolvers=[service.visible_environment],
+    resolvers=[service.visible_environment, service.visible_production],
     id_prefixes={"env_id": "env"},
     workflows=[
         creation.CLONE,

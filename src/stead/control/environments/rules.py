@@ -134,6 +134,11 @@ class VisibleEnvironment(Governed, Owned, ModeBound):
         return CAPABILITIES[self.runtime][capability].supported
 
 
+@dataclass(frozen=True, slots=True)
+class VisibleProduction(VisibleEnvironment):
+    """The production environment of the site in the path, for operations that are also offered there."""
+
+
 class EnvironmentNotFound(NotFound):
     code = "environment.not_found"
     message = "The environment was not found."

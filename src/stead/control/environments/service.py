@@ -1,5 +1,6 @@
 """Reading environments and changing their state, inside the caller's transaction. Other features use this."""
 
+from stead.control.deployments import permanent_urls
 from stead.control.engines.postgres import Tx
 from stead.control.environments import store
 from stead.control.environments.jobs import EnvironmentWork
@@ -10,6 +11,7 @@ from stead.control.environments.rules import (
     EnvironmentNotFound,
     EnvironmentStatus,
     VisibleEnvironment,
+    VisibleProduction,
     previous_statuses,
     status_after_recovery,
 )
@@ -23,6 +25,7 @@ from stead.control.jobs.kinds import JobKind
 from stead.control.jobs.schema import JobView
 from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, Fact, publish
+from stead.control.sites.rules import SiteNotFound
 from stead.shared.ids import EnvironmentId, SiteId, has_shape, new_id
 
 SCOPE = "environments:write"
@@ -30,6 +33,15 @@ SCOPE = "environments:write"
 
 async def visible_environment(call: Call, site_id: str, env_id: str) -> VisibleEnvironment:
     return await find_in_site(call.tx, call.caller, site_id, env_id)
+
+
+async def visible_production(call: Call, site_id: str) -> VisibleProduction:
+    found = (
+        await store.find_production_of(call.tx, call.caller, site_id) if has_shape("site", site_id) else None
+    )
+    if found is None:
+        raise SiteNotFound
+    return found
 
 
 async def find_in_site(tx: Tx, caller: Principal, site_id: str, env_id: str) -> VisibleEnvironment:
@@ -100,6 +112,7 @@ async def create_production(tx: Tx, site: SiteId, subdomain: str) -> Environment
 
 async def set_node(tx: Tx, env: EnvironmentId, node: str | None) -> None:
     await store.set_node(tx, env, node)
+    await permanent_urls.end_replaced(tx, env)
 
 
 async def set_status(
@@ -117,7 +130,12 @@ async def set_status(
     allowed = (*previous_statuses(status), status)
     if after is not None and not set(after) <= set(allowed):
         raise LookupError(f"none of {after} may change to {status}")
-    return await store.set_status(tx, env, status, after=allowed if after is None else after, reason=reason)
+    has_status = await store.set_status(
+        tx, env, status, after=allowed if after is None else after, reason=reason
+    )
+    if has_status and status == "deleted":
+        await permanent_urls.end_replaced(tx, env)
+    return has_status
 
 
 async def set_release(tx: Tx, env: str, release: str | None) -> None:

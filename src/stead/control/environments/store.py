@@ -11,6 +11,7 @@ from stead.control.environments.rules import (
     EnvironmentType,
     ParentSite,
     VisibleEnvironment,
+    VisibleProduction,
 )
 from stead.control.environments.schema import EnvironmentView
 from stead.control.http.pagination import Page, PageRequest
@@ -50,6 +51,15 @@ async def find_in_site(tx: Tx, caller: Principal, site: str, env: str) -> Visibl
         *viewer(tx, caller),
         site,
         env,
+    )
+
+
+async def find_production_of(tx: Tx, caller: Principal, site: str) -> VisibleProduction | None:
+    return await tx.one(
+        with_role(VisibleProduction),
+        f"{_VISIBLE} and s.id = $7 and e.type = 'production' and s.status <> 'deleted'",
+        *viewer(tx, caller),
+        site,
     )
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from stead.control.feature import ApiServices, Feature
 from stead.control.git import deliveries, events, operations, push_builds, service
 from stead.control.git.deliveries import DeliveryHandler
+from stead.control.git.forge_reports import Reporter
 from stead.control.git.hooks import HookEndpoint
 from stead.control.git.poller import FETCH_SECONDS, Poller
 from stead.control.http.client_address import parse_networks
@@ -28,6 +29,7 @@ def _tasks(worker: WorkerServices) -> list[Task]:
         seconds=settings.git_poll_seconds,
         extra_ports=settings.extra_git_ports,
     )
+    reporter = Reporter(database, client, worker.sealer, extra_ports=settings.extra_git_ports)
 
     async def follow_up() -> None:
         await in_batches(database, push_builds.follow_up_build)
@@ -36,6 +38,7 @@ def _tasks(worker: WorkerServices) -> list[Task]:
     return [
         PeriodicTask("git.poll", min(5, settings.git_poll_seconds), poller.poll),
         PeriodicTask("git.follow", 1, follow_up),
+        PeriodicTask("git.report", 2, reporter.run),
         PeriodicTask("git.forget", 600, partial(in_batches, database, deliveries.delete_old_deliveries)),
     ]
 
@@ -60,6 +63,7 @@ FEATURE = Feature(
     sealed_columns=[
         SealedColumn("git_connections", "site_id", "hook_secret", service.hook_secret_context),
         SealedColumn("git_connections", "site_id", "deploy_private", deploy_key_context),
+        SealedColumn("git_connections", "site_id", "forge_token", service.forge_token_context),
     ],
     events=[
         events.GIT_PUSH_RECEIVED,

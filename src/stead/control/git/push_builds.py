@@ -86,6 +86,7 @@ async def _build(tx: Tx, push: PendingPush) -> str | None:
             source_ref=push.branch,
             commit=push.commit,
             auto_deploy=True,
+            pushed=True,
         )
     except EnvironmentNotReady:
         await _postpone(tx, push, SHORT_DELAY)

@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from stead.control.git.branch_rules import MAX_RULES, BranchRule
+from stead.control.git.forge_rules import ForgeKind, NewForge
 from stead.shared.sensitive import SENSITIVE
 
 
@@ -35,6 +36,16 @@ class BranchRoutesView(Struct):
     last_error: Annotated[
         str | None, Meta(description="Why the last poll failed, if it did.", examples=[None])
     ]
+    forge: Annotated[
+        ForgeKind | None,
+        Meta(
+            description="The kind of forge that is told about builds; null if it has no token.",
+            examples=["github"],
+        ),
+    ]
+    forge_error: Annotated[
+        str | None, Meta(description="Why the forge could not be told, if it could not.", examples=[None])
+    ]
     hook_secret: (
         Annotated[
             str,
@@ -60,3 +71,14 @@ class NewBranchRoutes(Struct, forbid_unknown_fields=True):
             examples=[False],
         ),
     ] = False
+    forge: (
+        Annotated[
+            NewForge | None,
+            Meta(
+                description="The forge that gets commit statuses, and comments with the URL of a preview. It"
+                " stays as it is if it is not sent; null removes the token.",
+                examples=[None],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET

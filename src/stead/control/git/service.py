@@ -3,16 +3,20 @@
 import base64
 import secrets
 
+from msgspec import UnsetType
+
 from stead.control.engines.postgres import Tx
-from stead.control.git import store
+from stead.control.git import report_store, store
 from stead.control.git.branch_rules import check_rules
 from stead.control.git.deploy_keys import generate_deploy_key
 from stead.control.git.events import SITE_BRANCH_ROUTES_CHANGED, SITE_HOOK_SECRET_ROLLED
+from stead.control.git.forge_rules import NewForge
 from stead.control.git.schema import BranchRoutesView, NewBranchRoutes
 from stead.control.jobs.presigning import deploy_key_context
 from stead.control.outbox.events import About, publish
 from stead.control.sealing import Sealer
 from stead.control.sites.rules import VisibleSite
+from stead.shared.errors import FieldInvalid
 
 HOOK_PATH = "/hooks/git"
 
@@ -31,6 +35,8 @@ async def get_branch_routes(tx: Tx, site: VisibleSite, sealer: Sealer, *, base_u
         last_hook_at=status.last_hook_at,
         last_checked_at=status.last_checked_at,
         last_error=status.last_error,
+        forge=status.forge,
+        forge_error=status.forge_error,
     )
 
 
@@ -41,6 +47,8 @@ async def replace_branch_routes(
     await store.replace_rules(tx, site.id, wanted.rules)
     about = About(account_id=site.account_id, team_id=site.team_id, site_id=site.id)
     await publish(tx, SITE_BRANCH_ROUTES_CHANGED, about, domain=site.domain, rules=len(wanted.rules))
+    if not isinstance(wanted.forge, UnsetType):
+        await _set_forge(tx, site, wanted.forge, sealer)
     secret = secrets.token_urlsafe(32) if wanted.roll_hook_secret else None
     if secret is not None:
         sealed = sealer.seal(secret.encode(), context=hook_secret_context(site.id))
@@ -50,6 +58,21 @@ async def replace_branch_routes(
     if secret is not None:
         view.hook_secret = secret
     return view
+
+
+async def _set_forge(tx: Tx, site: VisibleSite, wanted: NewForge | None, sealer: Sealer) -> None:
+    if wanted is None:
+        await store.set_forge(tx, site.id, None, None)
+        return
+    if await store.get_repository(tx, site.id) is None:
+        raise FieldInvalid(param="forge", reason="The site has no repository.")
+    sealed = sealer.seal(wanted.token.encode(), context=forge_token_context(site.id))
+    await store.set_forge(tx, site.id, wanted.kind, sealed)
+
+
+async def report_build(tx: Tx, site: str, owner: str, build: str) -> None:
+    """Tell the forge about a build, if there is a token for it."""
+    await report_store.insert(tx, site, owner, build)
 
 
 async def get_sealed_deploy_key(tx: Tx, site: str) -> str:
@@ -73,3 +96,7 @@ async def _create_deploy_key(tx: Tx, site: str, sealer: Sealer) -> str:
 
 def hook_secret_context(site: str) -> bytes:
     return f"git hook of {site}".encode()
+
+
+def forge_token_context(site: str) -> bytes:
+    return f"forge token of {site}".encode()

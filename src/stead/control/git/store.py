@@ -8,6 +8,7 @@ import msgspec
 
 from stead.control.engines.postgres import Tx
 from stead.control.git.branch_rules import BranchRule
+from stead.control.git.forge_rules import ForgeKind
 from stead.control.git.rules import MAX_BRANCHES, Connection, DueRepository
 
 _SELECT_CONNECTION = (
@@ -27,6 +28,8 @@ class ConnectionStatus(NamedTuple):
     last_hook_at: datetime | None
     last_checked_at: datetime | None
     last_error: str | None
+    forge: ForgeKind | None
+    forge_error: str | None
 
 
 def _build_connection(*row: Any) -> Connection:
@@ -41,11 +44,11 @@ def _parse_rules(stored: Any) -> list[BranchRule]:
 async def get_status(tx: Tx, site: str) -> ConnectionStatus:
     found = await tx.one(
         lambda rules, *rest: ConnectionStatus(_parse_rules(rules), *rest),
-        "select rules, hook_secret is not null, deploy_public, hook_heard_at, checked_at, last_error"
-        " from git_connections where site_id = $1",
+        "select rules, hook_secret is not null, deploy_public, hook_heard_at, checked_at, last_error,"
+        " forge, forge_error from git_connections where site_id = $1",
         site,
     )
-    return found or ConnectionStatus([], False, None, None, None, None)
+    return found or ConnectionStatus([], False, None, None, None, None, None, None)
 
 
 async def get_repository(tx: Tx, site: str) -> str | None:
@@ -62,11 +65,22 @@ async def set_hook_secret(tx: Tx, site: str, sealed: bytes) -> None:
     await tx.run("update git_connections set hook_secret = $2 where site_id = $1", site, sealed)
 
 
+async def set_forge(tx: Tx, site: str, kind: ForgeKind | None, sealed: bytes | None) -> None:
+    """The token is for the repository that the site has now."""
+    await tx.run(
+        "update git_connections c set forge = $2, forge_token = $3, forge_error = null,"
+        " forge_repository = case when $2::text is null then null else s.git_repo end"
+        " from sites s where s.id = c.site_id and c.site_id = $1",
+        *(site, kind, sealed),
+    )
+
+
 async def get_sealed_hook_secret(tx: Tx, site: str) -> bytes | None:
-    """The secret of a site that is not deleted: a deleted site is not built any more."""
+    """The secret of a site that is not deleted, and whose owner is not suspended: others are not built."""
     sealed: bytes | None = await tx.value(
         "select c.hook_secret from git_connections c join sites s on s.id = c.site_id"
-        " where s.id = $1 and s.status not in ('deleting', 'deleted')",
+        " where s.id = $1 and s.status not in ('deleting', 'deleted')"
+        " and not exists (select from accounts a where a.id = s.account_id and a.suspended_at is not null)",
         site,
     )
     return sealed
@@ -166,6 +180,7 @@ async def claim_due_repositories(
           from git_connections c join sites s on s.id = c.site_id
           where c.check_due_at <= $1 and (c.failures > 0) = $7 and s.git_repo like 'https://%'
           and s.mode = 'live' and s.status in ('running', 'awaiting_push')
+          and not exists (select from accounts a where a.id = s.account_id and a.suspended_at is not null)
         ), due as (
           select c.site_id, w.owner from git_connections c join waiting w on w.site_id = c.site_id
           left join unnest($4::text[], $5::int[]) as o (id, polled) on o.id = w.owner

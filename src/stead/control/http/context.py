@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from stead.control.engines.clickhouse import ClickHouse
+from stead.control.engines.nats_questions import Questions
 from stead.control.engines.object_store import ObjectStore
 from stead.control.engines.postgres import Database
 from stead.control.engines.postgres_listener import PostgresListener
@@ -25,6 +26,10 @@ class ApiContext:
     """Only for signing URLs. Objects are read and written by the worker."""
     clickhouse: ClickHouse
     """Only for `control/insights/queries.py`."""
+    questions: Questions
+    """Asks sites, through their nodes."""
+    serves_dns: bool = False
+    """Whether the installation has a name server of its own."""
     own_names: frozenset[str] = frozenset()
     """Names of the platform, which no site may have."""
     verify_domains: bool = True

@@ -4,7 +4,8 @@ credential (401) → rate limits (429) → visibility of every path resource (40
 → capability (409) → body and query (400) → idempotency → handler → audit → commit.
 
 The order ensures that no response reveals a resource that the caller may not see. Changes, audit entry and
-recorded response are committed in one transaction.
+recorded response are committed in one transaction. A handler that has to wait for another program returns
+`Later`: then what it waits for comes between two transactions.
 """
 
 import asyncio
@@ -79,6 +80,15 @@ class EndpointDependencies:
     public_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_PUBLIC_CALLS_AT_ONCE))
 
 
+@dataclass(frozen=True, slots=True)
+class _Unfinished:
+    """A mutation that goes on after its first transaction."""
+
+    later: Later[Any]
+    record_key: idempotency.RecordKey | None
+    entry: AuditEntry
+
+
 class Endpoint:
     def __init__(self, operation: Operation, dependencies: EndpointDependencies) -> None:
         self.operation, self._dependencies = operation, dependencies
@@ -113,9 +123,8 @@ class Endpoint:
                         await result.frames.aclose()
                         return ApiResponse(operation.status, is_event_stream=True)
                     return self._open_stream(call, result, path, version)
-            if isinstance(result, Later):
-                result = await result.read()
-            return self._render(result, request, version)
+            # Whatever it waits for now, it keeps no connection.
+            return self._render(await result.ask() if isinstance(result, Later) else result, request, version)
         raw = await request.body() if self._body or operation.takes_idempotency_key else b""
         entry = AuditEntry(Actor.of(caller), meta=dict(path))
         try:
@@ -126,7 +135,36 @@ class Endpoint:
             await self._record_denial(entry)
             raise
         await self._invalidate_cache(tx)
+        if isinstance(response, _Unfinished):
+            return await self._finish(request, response, version)
         return response
+
+    async def _finish(self, request: Request, unfinished: "_Unfinished", version: date) -> ApiResponse:
+        """The part of a mutation that waits for another program. Nothing is recorded if that fails."""
+        dependencies, later, key = self._dependencies, unfinished.later, unfinished.record_key
+        try:
+            result = await later.ask()
+            async with dependencies.database.transaction() as tx:
+                if later.finish is not None:
+                    result = await later.finish(tx, result)
+                response = self._render(result, request, version)
+                await audit.record(tx, self.operation.audit, "success", unfinished.entry)
+                if key is not None:
+                    recorded = idempotency.RecordedResponse(response.status, response.body, response.headers)
+                    await idempotency.record(tx, dependencies.sealer, key, recorded)
+        except Exception as error:
+            if key is not None or isinstance(error, Forbidden):
+                await self._give_up(unfinished, error)
+            raise
+        await self._invalidate_cache(tx)
+        return response
+
+    async def _give_up(self, unfinished: "_Unfinished", error: Exception) -> None:
+        async with self._dependencies.database.transaction() as tx:
+            if unfinished.record_key is not None:
+                await idempotency.forget(tx, unfinished.record_key)
+            if isinstance(error, Forbidden):
+                await audit.record(tx, self.operation.audit, "denied", unfinished.entry)
 
     def _make_call(self, tx: Tx, request: Request, caller: Principal, entry: AuditEntry) -> Call:
         dependencies = self._dependencies
@@ -178,7 +216,9 @@ class Endpoint:
         async with self._dependencies.database.transaction() as tx:
             await audit.record(tx, self.operation.audit, "denied", entry)
 
-    async def _mutate(self, call: Call, path: Mapping[str, str], raw: bytes, version: date) -> ApiResponse:
+    async def _mutate(
+        self, call: Call, path: Mapping[str, str], raw: bytes, version: date
+    ) -> "ApiResponse | _Unfinished":
         request, operation, sealer = call.request, self.operation, self._dependencies.sealer
         values = await self._prepare(call, path, raw, version)
         record_key = None
@@ -190,7 +230,12 @@ class Endpoint:
             recorded = await idempotency.claim(call.tx, sealer, record_key)
             if recorded is not None:
                 return ApiResponse(recorded.status, recorded.body, [*recorded.headers, _REPLAYED])
-        response = self._render(await operation.handler(call, **values), request, version)
+        result = await operation.handler(call, **values)
+        if isinstance(result, Later):
+            if record_key is not None:
+                await idempotency.begin(call.tx, record_key)
+            return _Unfinished(result, record_key, call.audit)
+        response = self._render(result, request, version)
         await audit.record(call.tx, operation.audit, "success", call.audit)
         if record_key is not None:
             recorded = idempotency.RecordedResponse(response.status, response.body, response.headers)

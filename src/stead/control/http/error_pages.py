@@ -54,6 +54,20 @@ def html(error: type[ApiError]) -> str:
     )
 
 
+def html_index() -> str:
+    rows = "".join(
+        f'<tr><td><a href="/docs/errors/{error.type}/{escape(error.code)}">'
+        f"<code>{escape(error.code)}</code></a>"
+        f"<td>{error.status}<td>{escape(error.remedy)}"
+        for error in catalog()
+    )
+    return page(
+        "Errors",
+        "<h1>Errors</h1><p>Match on <code>code</code>; a <code>message</code> may be reworded.</p>"
+        f"<table>{rows}</table>",
+    )
+
+
 def page(title: str, content: str) -> str:
     """A documentation page around `content`, which must be HTML."""
     return (

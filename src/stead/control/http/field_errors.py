@@ -22,6 +22,7 @@ from msgspec import NODEFAULT, Meta, UnsetType
 
 from stead.control.http.examples import NoExample, example
 from stead.shared.errors import FieldInvalid
+from stead.shared.sensitive import SENSITIVE
 from stead.shared.wording import noun_of, quote, singular, with_article
 
 MAX_LISTED = 20
@@ -54,6 +55,11 @@ class _Place:
             (meta.extra[key] for meta in reversed(self.metas) if meta.extra and key in meta.extra), None
         )
 
+    @property
+    def is_sensitive(self) -> bool:
+        """Whether the shape declares it as a secret, whatever its name is."""
+        return any((meta.extra_json_schema or {}).items() >= SENSITIVE.items() for meta in self.metas)
+
     def limit(self, name: str) -> Any:
         return next((found for meta in self.metas if (found := getattr(meta, name)) is not None), None)
 
@@ -62,7 +68,7 @@ class _Place:
 
     def shown(self, value: Any) -> str:
         """The value as it was sent. Secrets are not repeated."""
-        if _SECRET.search(self.name):
+        if _SECRET.search(self.name) or self.is_sensitive:
             return "This"
         if isinstance(value, str):
             return quote(value)

@@ -1,8 +1,9 @@
 """A POST that is repeated with the same Idempotency-Key gets the same response again.
 
 The response is recorded in the transaction of the request, so a client that lost it can repeat the request.
-An advisory lock shows a concurrent duplicate that the first request is still running. Recorded responses are
-sealed: they may contain a secret that is shown only once.
+An advisory lock shows a concurrent duplicate that the first request is still running. A request that waits
+for another program, outside its transaction, has a record without a response meanwhile. Recorded responses
+are sealed: they may contain a secret that is shown only once.
 """
 
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ from stead.shared.errors import FieldInvalid, IdempotencyInFlight, IdempotencyKe
 
 RETENTION = timedelta(hours=24)
 MAX_KEY_LENGTH = 255
+IN_FLIGHT = timedelta(minutes=2)
+"""Longer than a request may wait for another program. If the process ended meanwhile, the request may be
+repeated then."""
 HEADER = "Idempotency-Key"
 
 
@@ -64,27 +68,42 @@ async def claim(tx: Tx, sealer: Sealer, key: RecordKey) -> RecordedResponse | No
     if not await tx.value("select pg_try_advisory_xact_lock($1)", lock):
         raise IdempotencyInFlight
     found = await tx.one(
-        lambda digest, response: (digest, response),
-        "select digest, answer from idempotency_records where name = $1 and created_at > $2",
+        lambda digest, response, created_at: (digest, response, created_at),
+        "select digest, answer, created_at from idempotency_records where name = $1 and created_at > $2",
         key.name,
         tx.now - RETENTION,
     )
     if found is None:
         return None
-    digest, response = found
+    digest, response, created_at = found
     if digest != key.digest:
         raise IdempotencyKeyReused
+    if not response:
+        if created_at > tx.now - IN_FLIGHT:
+            raise IdempotencyInFlight
+        return None
     return msgspec.msgpack.decode(sealer.open(response, context=key.name), type=RecordedResponse)
 
 
 async def record(tx: Tx, sealer: Sealer, key: RecordKey, response: RecordedResponse) -> None:
+    await _store(tx, key, sealer.seal(msgspec.msgpack.encode(response), context=key.name))
+
+
+async def begin(tx: Tx, key: RecordKey) -> None:
+    """The request goes on after the transaction. Duplicates are refused until `record` or `forget`."""
+    await _store(tx, key, b"")
+
+
+async def forget(tx: Tx, key: RecordKey) -> None:
+    """The request failed, and may be repeated."""
+    await tx.run("delete from idempotency_records where name = $1 and answer = ''::bytea", key.name)
+
+
+async def _store(tx: Tx, key: RecordKey, answer: bytes) -> None:
     await tx.run(
         "insert into idempotency_records (name, digest, answer, created_at) values ($1, $2, $3, $4)"
         " on conflict (name) do update set digest = $2, answer = $3, created_at = $4",
-        key.name,
-        key.digest,
-        sealer.seal(msgspec.msgpack.encode(response), context=key.name),
-        tx.now,
+        *(key.name, key.digest, answer, tx.now),
     )
 
 

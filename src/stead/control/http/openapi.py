@@ -32,6 +32,7 @@ WITH_CREDENTIAL: tuple[type[ApiError], ...] = (
     errors.CredentialInvalid,
     errors.CredentialExpired,
     errors.CredentialRevoked,
+    errors.AccountSuspended,
     errors.AddressNotAllowed,
     errors.RateLimitExceeded,
 )

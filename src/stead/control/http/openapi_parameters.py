@@ -46,10 +46,10 @@ class Parameters:
 
     def _in_path(self, operation: Operation, name: str) -> Json:
         schema: Json = {"type": "string"}
-        plain = {each.name for each in operation.inputs_of(PathInput)}
-        if operation.input_of(ResourceInput) and name.endswith("_id") and name not in plain:
-            prefix = self._shapes.id_prefixes[name]
-            schema |= {"pattern": f"^{prefix}_[{ALPHABET}]{{26}}$", "examples": [f"{prefix}_{'0' * 26}"]}
+        prefixes = self._shapes.id_prefixes
+        is_text = name not in prefixes and name in {each.name for each in operation.inputs_of(PathInput)}
+        if operation.input_of(ResourceInput) and name.endswith("_id") and not is_text:
+            schema |= _identifier(prefixes[name])
         return {"name": name, "in": "path", "required": True, "schema": schema}
 
     def _filters(self, kind: Any) -> list[Json]:
@@ -60,6 +60,12 @@ class Parameters:
             {**_in_query(name, each, each.get("description", "")), "required": name in required}
             for name, each in named.items()
         ]
+
+
+def _identifier(prefix: str) -> Json:
+    if not prefix:
+        return {"pattern": "^[1-9][0-9]{0,17}$", "examples": ["42"]}
+    return {"pattern": f"^{prefix}_[{ALPHABET}]{{26}}$", "examples": [f"{prefix}_{'0' * 26}"]}
 
 
 def _in_query(name: str, schema: Json, description: str) -> Json:

@@ -94,9 +94,14 @@ class Tagged(msgspec.Struct, Generic[K]):
 
 
 class Later(msgspec.Struct, Generic[K]):
-    """A response that is read from another engine, after the database connection is released."""
+    """A response that is made after the transaction has ended, because it waits for another program.
 
-    read: Callable[[], Awaitable[K]]
+    `ask` waits, outside any transaction. `finish`, if there is one, gets what it returned, in a transaction
+    of its own, and returns the response. Otherwise what `ask` returned is the response.
+    """
+
+    ask: Callable[[], Awaitable[Any]]
+    finish: Callable[[Tx, Any], Awaitable[Any]] | None = None
 
 
 class Stream(msgspec.Struct):
@@ -227,6 +232,7 @@ class Operations:
         status: int = 200,
         job: str | None = None,
         rate_limited: bool = True,
+        rate: RateClass | None = None,
         role: Role | None = None,
         own_account_param: str | None = None,
         account_wide: bool = False,
@@ -249,9 +255,10 @@ class Operations:
         says whether test credentials are allowed: by default for reads, and for mutations of a resource that
         belongs to one mode. `audit` is the name of the audit event of a mutation, by default derived from the
         id. `rate_limited=False`
-        excludes the operation from rate limits. `job` is the type of the job that the handler queues and
-        returns; a handler that may answer without one returns `JobView | OtherView`. One that streams what is
-        new to callers that accept `text/event-stream` returns `OtherView | Stream`. `extension` says why an
+        excludes the operation from rate limits; `rate` is the class that it counts as, by default that of its
+        method. `job` is the type of the job that the handler queues and returns; a handler that may answer
+        without one returns `JobView | OtherView`. One that streams what is new to callers that accept
+        `text/event-stream` returns `OtherView | Stream`. `extension` says why an
         operation exists that is not in the contract. `resources` replaces the types of resource parameters,
         so that one handler can be declared for several paths. `destructive` says whether the operation takes
         something away, and whether that can be restored: clients ask before they call it. By default a
@@ -266,7 +273,8 @@ class Operations:
             if not summary.endswith("."):
                 raise TypeError(f"{id}: the docstring of the handler must begin with one sentence")
             hints = {**get_type_hints(handler), **(resources or {})}
-            returned, without_job = _split(hints.pop("return"))
+            returned, without_job = _split(_unwrap(hints.pop("return")))
+            returned = _unwrap(returned)
             can_follow, without_job = without_job is Stream, None if without_job is Stream else without_job
             response_kind, shape = _response(returned)
             response_kind = "job" if job is not None else response_kind
@@ -280,7 +288,7 @@ class Operations:
                     requires=requires,
                     status={"none": 204, "job": 202}.get(response_kind, status),
                     job=job,
-                    rate=_RATE_OF_METHOD[method] if rate_limited and not requires.public else None,
+                    rate=(rate or _RATE_OF_METHOD[method]) if rate_limited and not requires.public else None,
                     capability=capability,
                     role=role,
                     own_account_param=own_account_param,
@@ -317,6 +325,11 @@ def _audit_name(id_: str) -> str:
     return f"{resource.removesuffix('s')}_{action}"
 
 
+def _unwrap(returned: Any) -> Any:
+    """What the handler returns in the end."""
+    return get_args(returned)[0] if get_origin(returned) is Later else returned
+
+
 def _split(returned: Any) -> tuple[Any, Any]:
     """What the handler returns, and what it may return instead of a job."""
     if get_origin(returned) not in (types.UnionType, Union):
@@ -332,7 +345,7 @@ def _response(returned: Any) -> tuple[ResponseKind, Any]:
         return "document", None
     if returned is Stream:
         return "stream", None
-    if get_origin(returned) in (Tagged, Later):
+    if get_origin(returned) is Tagged:
         return "object", get_args(returned)[0]
     if get_origin(returned) is Page:
         return "list", get_args(returned)[0]

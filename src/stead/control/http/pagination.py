@@ -52,6 +52,12 @@ class PageRequest:
         items.pop()
         return Page(items, _encode_cursor(getattr(items[-1], by), self.list_key))
 
+    def cut(self, items: list[T], last: Callable[[T], str]) -> Page[T]:
+        """The page, of items that are already selected: at most one more than fit. `last` returns what the
+        cursor contains, in ASCII."""
+        kept = items[: self.limit]
+        return Page(kept, _encode_cursor(last(kept[-1]), self.list_key) if len(items) > len(kept) else None)
+
 
 def _binding(list_key: bytes, last: bytes) -> bytes:
     return blake2b(last, key=blake2b(list_key, digest_size=32).digest(), digest_size=_BINDING_BYTES).digest()

@@ -35,8 +35,8 @@ class RateLimits(msgspec.Struct, frozen=True):
 
 
 ACCOUNT_COLUMNS = (
-    "a.email, coalesce(t.id, a.id), p.rate_read, p.rate_write, p.rate_create,"
-    " coalesce(tp.rate_ceiling, p.rate_ceiling), p.rate_account_create"
+    "a.email, a.suspended_at is not null, a.closed_at is not null, coalesce(t.id, a.id), p.rate_read,"
+    " p.rate_write, p.rate_create, coalesce(tp.rate_ceiling, p.rate_ceiling), p.rate_account_create"
 )
 """Columns of the account `a` that a query for a principal selects last: see `AccountAttributes.read`."""
 
@@ -54,12 +54,22 @@ class AccountAttributes(msgspec.Struct, frozen=True):
     """The attributes of a principal that come from its account."""
 
     email: str
+    is_suspended: bool
+    is_closed: bool
+    """Closing revokes the credentials. One that was being created meanwhile ends in this way."""
     ceiling_owner: str
     limits: RateLimits
 
     @classmethod
-    def read(cls, email: str, ceiling_owner: str, *rates: int) -> "AccountAttributes":
-        return cls(email, ceiling_owner, RateLimits(*rates))
+    def read(
+        cls,
+        email: str,
+        is_suspended: bool,
+        is_closed: bool,
+        ceiling_owner: str,
+        *rates: int,
+    ) -> "AccountAttributes":
+        return cls(email, is_suspended, is_closed, ceiling_owner, RateLimits(*rates))
 
 
 @dataclass(frozen=True, slots=True)

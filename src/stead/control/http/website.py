@@ -1,63 +1,26 @@
-"""Pages for browsers and load balancers: the API reference at `/docs`, error pages and health checks."""
+"""Pages for browsers and load balancers: the documentation at `/docs`, error pages and health checks."""
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from html import escape
 from pathlib import Path
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
 
-from stead.artifacts.site_rules import site_file
-from stead.control.http.error_pages import html, page
+from stead.control.http.documentation import documentation_routes
 from stead.control.http.page_errors import error_handlers
-from stead.control.http.version_changes import CHANGES
-from stead.shared.errors import catalog
+from stead.control.outbox.event_types import EventCatalog
 from stead.shared.metrics import CONTENT_TYPE, Metrics
-from stead.shared.versions import VERSIONS, sunset_at
 
 Check = Callable[[], Awaitable[bool]]
 FailingTasks = Callable[[], Mapping[str, str]]
 """The names of the tasks that fail at the moment, with the types of their errors."""
 
-_CHECKOUT_VIEWER = Path(__file__).parents[4] / "web" / "node_modules" / "swagger-ui-dist"
-_SITE_FILE_SCHEMA = json.dumps(site_file.json_schema(), ensure_ascii=False)
 _POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
     " font-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"
 )
-_REFERENCE = """<!doctype html>
-<html lang=en>
-<meta charset=utf-8><meta name=viewport content="width=device-width, initial-scale=1">
-<title>Stead API reference</title>
-<link rel=stylesheet href=/docs/viewer/swagger-ui.css>
-<div id=reference></div>
-<script src=/docs/viewer/swagger-ui-bundle.js></script>
-<script src=/docs/page.js></script>
-"""
-_START = """SwaggerUIBundle({
-  dom_id: '#reference', url: '/v1/openapi.json', deepLinking: true, filter: true,
-  docExpansion: 'list', showExtensions: true, tryItOutEnabled: true, persistAuthorization: false,
-  validatorUrl: null,
-})
-"""
-_NO_VIEWER = """<!doctype html><html lang=en><meta charset=utf-8><title>Stead API reference</title>
-<link rel=stylesheet href=/docs/page.css><main><h1>Stead API</h1>
-<p>The reference viewer is not installed here: run <code>make setup</code>.
-The description itself is at <a href=/v1/openapi.json>/v1/openapi.json</a>.</p></main>
-"""
-_STYLE = """body { font: 17px/1.6 system-ui, sans-serif; margin: 0; color: #1c1c1c; background: #fff }
-main { max-width: 42rem; margin: 4rem auto; padding: 0 1.5rem }
-h1 { font-size: 1.6rem } blockquote { margin: 1.5rem 0; padding: .5rem 1rem; border-left: 4px solid #2a6df4 }
-code { background: #f2f4f7; padding: .1em .3em; border-radius: 4px } a { color: #2a6df4 }
-@media (prefers-color-scheme: dark) {
-  body { color: #e8e8e8; background: #16181d } code { background: #262a33 }
-}
-"""
 
 
 def health_routes(
@@ -101,6 +64,7 @@ def _metrics_route(metrics: Metrics) -> Route:
 def website(
     *,
     viewer: Path | None,
+    events: EventCatalog,
     checks: Mapping[str, Check],
     required: frozenset[str],
     failing_tasks: FailingTasks = dict,
@@ -108,59 +72,14 @@ def website(
     pages: Sequence[Route] = (),
 ) -> Starlette:
     """`pages` are the pages of the features."""
-    assets = viewer or _CHECKOUT_VIEWER
-
-    async def reference(_: Request) -> Response:
-        installed = (assets / "swagger-ui-bundle.js").is_file()
-        return HTMLResponse(_REFERENCE if installed else _NO_VIEWER, headers=_headers())
-
-    async def error_page(request: Request) -> Response:
-        requested = request.path_params["type"], request.path_params["code"]
-        for error in catalog():
-            if (error.type, error.code) == requested:
-                return HTMLResponse(html(error), headers=_headers())
-        raise HTTPException(404)
-
-    async def versions(_: Request) -> Response:
-        return HTMLResponse(_versions_page(), headers=_headers())
-
     routes = [
         Route("/", lambda _: RedirectResponse("/docs")),
         *health_routes(checks, required, failing_tasks),
-        Route("/docs", reference),
-        Route("/docs/page.js", _asset(_START, "text/javascript")),
-        Route("/docs/page.css", _asset(_STYLE, "text/css")),
-        Route("/docs/stead.schema.json", _asset(_SITE_FILE_SCHEMA, "application/schema+json")),
-        Route("/docs/errors/{type}/{code}", error_page),
-        Route("/docs/versions", versions),
+        *documentation_routes(viewer, events, _headers()),
         *pages,
-        Mount("/docs/viewer", StaticFiles(directory=assets, check_dir=False)),
     ]
     return Starlette(routes=routes, exception_handlers=error_handlers(docs_url, _headers()))
 
 
-def _versions_page() -> str:
-    """The page that the `Link` header of a deprecated shape points to."""
-    changes = "".join(
-        f"<li><strong>{change.since.isoformat()}</strong>, <code>{escape(change.shape)}</code>:"
-        f" {escape(change.summary)} The older shape is supported until {sunset_at(change.since):%Y-%m-%d}."
-        "</li>"
-        for change in CHANGES
-    )
-    dates = ", ".join(f"<code>{version.isoformat()}</code>" for version in VERSIONS)
-    return page(
-        "Versions",
-        f"<h1>Versions</h1><p>Pin a version with the header <code>Api-Version</code>: {dates}. Without the"
-        f" header you get the latest version.</p><h2>Changes</h2><ul>{changes}</ul>",
-    )
-
-
 def _headers() -> dict[str, str]:
     return {"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"}
-
-
-def _asset(text: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
-    async def serve(_: Request) -> Response:
-        return Response(text, media_type=kind)
-
-    return serve

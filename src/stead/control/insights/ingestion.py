@@ -29,7 +29,7 @@ from stead.control.engines.postgres import Database
 from stead.control.insights import chunk_store as store
 from stead.control.insights.chunk_store import ClaimedChunk
 from stead.control.insights.chunks import ChunkInvalid, Decisions, OpenChunk
-from stead.control.insights.insert_store import insert_statement
+from stead.control.insights.insert_store import count_columns, insert_statement
 from stead.control.insights.rules import URL_SECONDS, object_name
 from stead.control.insights.table_store import erase_sites
 from stead.control.insights.tables import MAX_DAYS
@@ -116,7 +116,7 @@ class Ingestion:
         decisions = await self._decide(chunk, opened)
         count = opened.count_rows(decisions)
         if count:
-            statement = insert_statement(opened.head.stream, decisions)
+            statement = insert_statement(opened.head.stream, decisions, count_columns(opened.head))
             await self._clickhouse.insert(statement, opened.rows, token=chunk.token)
         # A node may lie about it, but not beyond what it has announced.
         return min(count, chunk.rows)

@@ -3,15 +3,20 @@ when it did. ClickHouse reads, selects and labels them in one pass."""
 
 from stead.control.insights.chunks import Decisions
 from stead.control.insights.tables import ADDED_COLUMNS, TYPES
-from stead.protocol.telemetry import COLUMNS, StreamName
+from stead.protocol.telemetry import COLUMNS, FIRST_COLUMNS, ChunkHead, StreamName
 
 
-def insert_statement(stream: StreamName, decisions: Decisions) -> str:
+def count_columns(head: ChunkHead) -> int:
+    """How many values the rows of a chunk have."""
+    return head.columns or FIRST_COLUMNS.get(head.stream, len(COLUMNS[head.stream]))
+
+
+def insert_statement(stream: StreamName, decisions: Decisions, count: int | None = None) -> str:
     """Rows of other environments, and of other times, are dropped. A row gets the site that was decided for
-    its environment; what a node writes cannot change that."""
+    its environment; what a node writes cannot change that. `count` is how many values a row has."""
     names, each = list(decisions), list(decisions.values())
-    columns = ", ".join(COLUMNS[stream])
-    typed = zip(COLUMNS[stream], TYPES[stream], strict=True)
+    columns = ", ".join(COLUMNS[stream][:count])
+    typed = zip(COLUMNS[stream][:count], TYPES[stream][:count], strict=True)
     structure = ", ".join(["env_id String", *(f"{name} {type_}" for name, type_ in typed)])
     return (
         f"insert into {stream} ({', '.join(ADDED_COLUMNS)}, {columns}) with"  # noqa: S608 - constants

@@ -21,7 +21,8 @@ _WITHOUT_BOTS = Condition("device <> 'bot'")
 
 _COLUMNS = (
     "toUnixTimestamp64Milli(ts), host, method, path, status, duration_ms, first_byte_ms, bytes_in, bytes_out,"
-    " cache, firewall, network, tls, agent, device, trace_id, release, reason"
+    " cache, firewall, network, tls, agent, device, trace_id, release, reason, function_version, cpu_us,"
+    " memory_kb"
 )
 
 
@@ -44,6 +45,9 @@ class _Row(Struct, array_like=True):
     trace_id: str
     release: str
     reason: str
+    function_version: str
+    cpu_us: int
+    memory_kb: int
 
 
 class _Bucket(Struct, array_like=True):
@@ -123,6 +127,9 @@ def _view(row: _Row) -> RequestView:
         trace_id=row.trace_id,
         release=row.release or None,
         reason=row.reason or None,
+        function_version_id=row.function_version or None,
+        cpu_ms=row.cpu_us / 1000 if row.function_version else None,
+        memory_bytes=row.memory_kb * 1024 if row.function_version else None,
     )
 
 

@@ -98,6 +98,17 @@ class RequestView(Struct):
         Meta(description="The release that answered.", examples=["dep_01k9zy3v7d00r3m8w5x2t6b4qa"]),
     ]
     reason: Annotated[str | None, Meta(description="Why the edge answered itself.", examples=["maintenance"])]
+    function_version_id: Annotated[
+        str | None,
+        Meta(description="The version of the function that was asked.", examples=[None]),
+    ]
+    cpu_ms: Annotated[
+        float | None, Meta(description="Of the function: how long it has computed.", examples=[None])
+    ]
+    memory_bytes: Annotated[
+        int | None,
+        Meta(description="Of the function: the most memory that its process has had.", examples=[None]),
+    ]
 
 
 class RequestsView(Struct):

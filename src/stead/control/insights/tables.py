@@ -22,6 +22,7 @@ TYPES: dict[StreamName, tuple[str, ...]] = {
         *(_TIME, "String", "String", "LowCardinality(String)", "String", "UInt16", "UInt64", "UInt64"),
         *("UInt32", "Int32", "LowCardinality(String)", "LowCardinality(String)", "String", "String"),
         *["LowCardinality(String)"] * 4,
+        *("String", "UInt32", "UInt32"),
     ),
     "logs": (_TIME, *["LowCardinality(String)"] * 3, "String", "String"),
     "resources": (_TIME, "LowCardinality(String)", *["UInt64"] * 4),
@@ -69,6 +70,9 @@ create table if not exists requests (
   agent LowCardinality(String),
   device LowCardinality(String),
   reason LowCardinality(String),
+  function_version String codec(ZSTD(1)),
+  cpu_us UInt32 codec(T64, ZSTD(1)),
+  memory_kb UInt32 codec(T64, ZSTD(1)),
   index requests_by_trace trace_id type bloom_filter(0.01) granularity 4
 ) engine = MergeTree
 partition by (keep_days, {_WEEK})
@@ -76,6 +80,14 @@ order by (site_id, ts)
 ttl toDateTime(ts) + toIntervalDay(keep_days)
 settings {_SETTINGS}
 """
+
+_REQUEST_USAGE = """
+alter table requests
+  add column if not exists function_version String codec(ZSTD(1)) after reason,
+  add column if not exists cpu_us UInt32 codec(T64, ZSTD(1)) after function_version,
+  add column if not exists memory_kb UInt32 codec(T64, ZSTD(1)) after cpu_us
+"""
+"""For tables from before there were functions."""
 
 _REQUEST_MINUTES = f"""
 create table if not exists request_minutes (
@@ -322,7 +334,14 @@ TABLES = (
 )
 """Those with rows of sites."""
 STATEMENTS = (
-    *(_REQUESTS, _REQUEST_MINUTES, _REQUEST_HOURS, _REQUEST_HOURS_VIEW, _REQUEST_MINUTES_VIEW),
+    *(
+        _REQUESTS,
+        _REQUEST_USAGE,
+        _REQUEST_MINUTES,
+        _REQUEST_HOURS,
+        _REQUEST_HOURS_VIEW,
+        _REQUEST_MINUTES_VIEW,
+    ),
     *(_LOGS, _LOG_MINUTES, _LOG_MINUTES_VIEW),
     *(_RESOURCES, _RESOURCE_MINUTES, _RESOURCE_MINUTES_VIEW),
     *(_VITALS, _VITAL_HOURS, _VITAL_HOURS_VIEW, _PAGE_HOURS, _PAGE_HOURS_VIEW),

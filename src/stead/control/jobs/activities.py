@@ -43,6 +43,7 @@ from stead.control.nodes.rules import LOST_AFTER
 from stead.protocol.commands import Cancel, Command, result_of
 from stead.protocol.sealed_work import NodeKeyMissing, seal_work
 from stead.shared.errors import ApiError, Internal, catalog
+from stead.shared.wording import clean_reason
 
 log = structlog.get_logger()
 
@@ -195,7 +196,8 @@ class Activities:
         async with heartbeating():
             result = await self._gateway.run_command(self._address(run, command, public_key))
         if result.outcome == "refused":
-            refusal = Refused(result.code or Internal.code, result.reason or "The node refused.")
+            reason = clean_reason(result.reason or "The node refused.")
+            refusal = Refused(clean_reason(result.code or Internal.code), reason)
             if on_refusal is None or not await self._goes_on(run, refusal, on_refusal):
                 raise refusal
             return
@@ -275,7 +277,8 @@ class Activities:
             known = Internal
         return ErrorBody(
             type=known.type,
-            message=_message(known, failure),
+            # PostgreSQL must accept it: a job that cannot end blocks all later jobs of its environment.
+            message=clean_reason(_message(known, failure)),
             code=known.code,
             doc_url=doc_url(known, self._docs_url),
         )

@@ -3,6 +3,7 @@
 from stead.control.http.operations import Call, Frame, Operations, Stream, Tagged
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.jobs import service
+from stead.control.jobs.downloads import add_download
 from stead.control.jobs.rules import JobAlreadyFinal, JobNotFound, VisibleJob
 from stead.control.jobs.schema import JobEnd, JobFilter, JobView
 from stead.control.jobs.stream import follow
@@ -15,18 +16,23 @@ operation = Operations(tag="Jobs")
 async def list_jobs(call: Call, query: JobFilter, page: PageRequest) -> Page[JobView]:
     """List jobs, newest first.
 
-    Jobs are kept for 90 days.
+    Jobs are kept for 90 days. Read a single job for the URL of a file that it has made.
     """
     return await service.browse(call.tx, call.caller, query, page)
 
 
 @operation("GET /v1/jobs/{job_id}", id="jobs.get", scope="jobs:read", errors=[JobNotFound])
-async def get_job(call: Call, job: VisibleJob) -> Tagged[JobView]:  # noqa: ARG001 - required by `operation`
+async def get_job(call: Call, job: VisibleJob) -> Tagged[JobView]:
     """Read a job.
+
+    If the job has made a file, the result has its `download_url` until it expires. This also requires the
+    scope of the operation that started the job.
 
     The response has an `ETag`. If you send it in `If-None-Match`, the response is 304 until the job changes.
     """
-    return Tagged(_view(job), f"{job.id}-{job.revision}")
+    view = JobView.read(job.id, job.type, job.status, job.created_at, job.resource, job.result, job.error)
+    shown = add_download(view, job, call.caller, call.context.objects, call.tx.now)
+    return Tagged(shown, f"{job.id}-{job.revision}")
 
 
 _FRAMES = {
@@ -62,7 +68,3 @@ async def cancel_job(call: Call, job: VisibleJob) -> JobView:
     This also requires the scope of the operation that started the job.
     """
     return await service.cancel(call.tx, call.caller, job, call.context)
-
-
-def _view(job: VisibleJob) -> JobView:
-    return JobView.read(job.id, job.type, job.status, job.created_at, job.resource, job.result, job.error)

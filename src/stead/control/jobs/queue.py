@@ -182,6 +182,17 @@ async def request_cancellation(tx: Tx, job: str) -> None:
     )
 
 
+async def cancel_under_way(tx: Tx, kind: str, account: str) -> None:
+    """Cancel the jobs of a kind that were dispatched, of all sites of an account."""
+    await tx.run(
+        "update jobs set cancel_requested_at = $3"
+        " where site_id in (select id from sites where account_id = $2) and params ->> 'kind' = $1"
+        " and status in ('queued', 'running') and dispatched_at is not null"
+        " and cancel_requested_at is null",
+        *(kind, account, tx.now),
+    )
+
+
 async def mark_running(tx: Tx, job: str) -> None:
     started = await tx.one(
         lambda *row: row,

@@ -159,6 +159,13 @@ class RuntimeUnsupported(ServerFault):
     remedy = "Try again. If the error persists, the operator must set up a node for this runtime."
 
 
+class FunctionUnsupported(ServerFault):
+    status = 503
+    code = "function.unsupported"
+    message = "The node does not support functions."
+    remedy = "Try again. If the error persists, the operator must set up a node for functions."
+
+
 class RouteUnsupported(ServerFault):
     status = 503
     code = "route.unsupported"

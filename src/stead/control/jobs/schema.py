@@ -1,12 +1,14 @@
 """The JSON shapes of jobs."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from stead.control.jobs.rules import JobStatus
 
+DOWNLOAD = "download_url"
+"""In a stored result the name of an object, which nobody sees: `downloads` makes a URL of it."""
 PROGRESS = {"queued": 0.0, "running": 0.5, "succeeded": 1.0, "failed": 1.0}
 
 
@@ -60,10 +62,29 @@ class JobView(Struct):
             progress=PROGRESS[status],
             created_at=created_at,
             resource=resource,
-            result=result if status == "succeeded" else None,
+            result=_without_download(result or {}) if status == "succeeded" else None,
             error=error,
             links=JobLinks(f"/v1/jobs/{id_}", f"/v1/jobs/{id_}/stream"),
         )
+
+
+def _without_download(result: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in result.items() if key != DOWNLOAD}
+
+
+class QueuedJob(Struct):
+    """The short form of a new job, in responses of functions."""
+
+    job_id: Annotated[str, Meta(examples=["job_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+    status: Annotated[Literal["queued"], Meta(examples=["queued"])]
+
+    @classmethod
+    def of(cls, job: JobView) -> "QueuedJob":
+        return cls(job.id, "queued")
+
+    @property
+    def links(self) -> JobLinks:
+        return JobLinks(f"/v1/jobs/{self.job_id}", f"/v1/jobs/{self.job_id}/stream")
 
 
 class JobEnd(Struct):

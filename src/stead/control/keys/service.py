@@ -33,8 +33,8 @@ from stead.control.projects import service as projects
 from stead.control.sites import service as sites
 from stead.control.teams import service as teams
 from stead.shared import scopes, secrets
-from stead.shared.errors import CredentialRevoked, FieldInvalid, ScopeInsufficient
-from stead.shared.ids import KeyId, has_shape, new_id
+from stead.shared.errors import AccountSuspended, CredentialRevoked, FieldInvalid, ScopeInsufficient
+from stead.shared.ids import AccountId, KeyId, has_shape, new_id
 from stead.shared.secrets import Secret
 from stead.shared.wording import quote
 
@@ -153,6 +153,14 @@ async def revoke(tx: Tx, key: VisibleKey) -> None:
         await publish(tx, KEY_CHANGED, About(account_id=key.account_id), key_id=changed)
 
 
+async def revoke_all(tx: Tx, account: AccountId) -> None:
+    """Revoke every key of an account."""
+    revoked = await store.revoke_all(tx, account)
+    await invalidate_cached_principals(tx, *revoked)
+    for key in revoked:
+        await publish(tx, KEY_REVOKED, About(account_id=account), key_id=key)
+
+
 async def _publish_event(tx: Tx, event: EventType, key: VisibleKey) -> None:
     await publish(tx, event, About(account_id=key.account_id), key_id=key.id)
 
@@ -161,8 +169,10 @@ async def principal_of_key(tx: Tx, secret_hash: bytes) -> Principal | None:
     row = await store.principal(tx, secret_hash)
     if row is None:
         return None
-    if row.revoked_at is not None:
+    if row.revoked_at is not None or row.account.is_closed:
         raise CredentialRevoked
+    if row.account.is_suspended:
+        raise AccountSuspended
     ends = row.expires_at if row.secret_until is None else min(row.expires_at, row.secret_until)
     return Principal(
         kind="api_key",

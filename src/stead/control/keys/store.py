@@ -107,6 +107,17 @@ async def revoke_families(tx: Tx, keys: Sequence[str]) -> list[KeyId]:
     return found
 
 
+async def revoke_all(tx: Tx, account: AccountId) -> list[str]:
+    """Returns the keys that were revoked."""
+    found = await tx.all(
+        str,
+        "select id from api_keys where account_id = $1 and revoked_at is null order by id for no key update",
+        account,
+    )
+    await tx.run("update api_keys set revoked_at = $2 where id = any($1)", found, tx.now)
+    return found
+
+
 async def end_dependent_secrets(tx: Tx, account: AccountId, keys: Sequence[str]) -> list[str]:
     """End the secrets that were obtained through these keys. Returns the keys that have lost one."""
     return await tx.all(

@@ -84,6 +84,15 @@ async def remove(tx: Tx, team: TeamId, caller: Principal, account: str) -> None:
     await publish(tx, TEAM_MEMBER_REMOVED, About(team_id=team), client_id=account)
 
 
+async def leave_all(tx: Tx, account: AccountId) -> None:
+    """Remove an account from all its teams. Raises LastOwner if a team would be left without an owner."""
+    for team in await store.list_teams(tx, account):
+        await teams.lock(tx, team)
+        await store.delete(tx, team, account)
+        await _require_owner(tx, team)
+        await publish(tx, TEAM_MEMBER_REMOVED, About(team_id=team), client_id=account)
+
+
 async def _lock_member(tx: Tx, team: TeamId, caller: Principal, account: str, *new: Role) -> Membership:
     """Lock the team and return a member whose current and new role are not above that of the caller."""
     own_role = await lock_role(tx, team, caller)

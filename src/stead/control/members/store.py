@@ -36,8 +36,17 @@ async def page(tx: Tx, team: TeamId, request: PageRequest) -> Page[MemberView]:
     )
 
 
+async def list_teams(tx: Tx, account: AccountId) -> list[TeamId]:
+    """Also those whose membership has expired. Always in the same order, because each is locked."""
+    return await tx.all(
+        TeamId, "select team_id from team_members where account_id = $1 order by team_id", account
+    )
+
+
 async def account_exists(tx: Tx, account: str) -> bool:
-    return bool(await tx.value("select exists (select from accounts where id = $1)", account))
+    return bool(
+        await tx.value("select exists (select from accounts where id = $1 and closed_at is null)", account)
+    )
 
 
 async def insert(tx: Tx, team: TeamId, account: str, role: Role, expires_at: datetime | None) -> None:

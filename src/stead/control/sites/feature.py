@@ -9,7 +9,11 @@ from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches
 
 def _tasks(worker: WorkerServices) -> list[Task]:
     purge = partial(in_batches, worker.database, service.purge_expired)
-    return [PeriodicTask("sites.purge", 600, purge)]
+    delete = partial(in_batches, worker.database, service.delete_of_closed_accounts)
+    return [
+        PeriodicTask("sites.purge", 600, purge),
+        PeriodicTask("sites.delete_of_closed_accounts", 10, delete),
+    ]
 
 
 FEATURE = Feature(

@@ -2,6 +2,7 @@
 
 from stead.control.certificates import service as certificates
 from stead.control.certificates.schema import TlsView
+from stead.control.functions import service as functions
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.jobs.rules import JobsWaiting
@@ -125,12 +126,15 @@ async def restart_site(call: Call, site: VisibleSite) -> JobView:
     ],
 )
 async def transfer_site(call: Call, site: VisibleSite, body: Transfer) -> TransferredView:
-    """Transfer a site to a team that you own or administer, or to your own account."""
+    """Transfer a site to a team that you own or administer, or to your own account.
+
+    Its secrets and variables go along. The token of its forge does not: the new owner sets another one.
+    """
     target = await service.transfer(call.tx, call.caller, site, body, call.audit)
     if target.team_id != site.team_id:
         entry = audit.AuditEntry(call.audit.actor, target.team_id, site.id, call.audit.meta)
         await audit.record(call.tx, "site_transfer", "success", entry)
-    return TransferredView(site.id, functions_transferred=0)
+    return TransferredView(site.id, functions_transferred=await functions.count(call.tx, site.id))
 
 
 @operation(

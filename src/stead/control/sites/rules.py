@@ -41,6 +41,21 @@ def may_change(status: SiteStatus, wanted: SiteStatus) -> bool:
     return wanted in NEXT_STATUSES[status]
 
 
+def statuses_before(wanted: SiteStatus) -> list[SiteStatus]:
+    """The statuses that may change to this one."""
+    return [status for status in NEXT_STATUSES if may_change(status, wanted)]
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonedSite:
+    """A site of an account that was closed."""
+
+    id: SiteId
+    account_id: AccountId
+    status: SiteStatus
+    status_reason: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class VisibleSite(Governed, Owned, ModeBound):
     """A site that the caller can see: its own, or of a team in which its role includes reading sites; within

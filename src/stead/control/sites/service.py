@@ -42,6 +42,7 @@ from stead.control.sites.rules import (
     TargetNotAdministered,
     VisibleSite,
     may_change,
+    statuses_before,
 )
 from stead.control.sites.schema import Deletion, NewSite, SiteFilter, SiteView, Transfer
 from stead.control.sites.slugs import new_slug
@@ -159,6 +160,27 @@ async def delete(tx: Tx, site: VisibleSite, wanted: Deletion, docs_url: str) -> 
     await jobs.cancel_unfinished(tx, RUN_COMMAND, _subject(site), docs_url)
     work = SiteWork(status_before=site.status, reason_before=reason)
     return await jobs.enqueue(tx, kinds.DELETE, work, _subject(site), scope="sites:admin")
+
+
+async def count_of_account(tx: Tx, account: AccountId) -> int:
+    """How many sites an account itself has, without deleted ones."""
+    return await store.count_of_account(tx, account)
+
+
+async def delete_of_closed_accounts(tx: Tx) -> int:
+    """Queue jobs that delete sites of closed accounts. Returns for how many; there may be more.
+
+    A site with a job is deleted after it.
+    """
+    found = await store.list_of_closed_accounts(
+        tx, await jobs.list_busy_owners(tx), statuses_before("deleting")
+    )
+    for site in found:
+        await store.set_status(tx, site.id, "deleting", after=(site.status,))
+        work = SiteWork(status_before=site.status, reason_before=site.status_reason)
+        subject = jobs.Subject(site.id, site.account_id)
+        await jobs.enqueue(tx, kinds.DELETE, work, subject, scope="sites:admin", by_platform=True)
+    return len(found)
 
 
 async def recover(tx: Tx, site: VisibleSite, *, verify_domains: bool) -> JobView:

@@ -1,5 +1,6 @@
 """Queries of sites. A caller reaches a site only through the visibility condition."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ from stead.control.http.principal import Mode, Principal
 from stead.control.outbox.events import About, publish
 from stead.control.sites.events import SITE_STATUS_CHANGED
 from stead.control.sites.jobs import SiteFacts
-from stead.control.sites.rules import SiteStatus, VisibleSite
+from stead.control.sites.rules import AbandonedSite, SiteStatus, VisibleSite
 from stead.control.sites.schema import SiteFilter, SiteView
 from stead.control.sites.visibility import OWNERS, sites_of_owner, viewer, visible_rows, with_role
 from stead.shared.ids import AccountId, ProjectId, TeamId
@@ -191,6 +192,28 @@ async def get_facts(tx: Tx, site: str) -> SiteFacts | None:
         SiteFacts,
         "select domain, region, runtime, mode, account_id, team_id from sites where id = $1",
         site,
+    )
+
+
+async def count_of_account(tx: Tx, account: AccountId) -> int:
+    return int(
+        await tx.value("select count(*) from sites where account_id = $1 and status <> 'deleted'", account)
+    )
+
+
+async def list_of_closed_accounts(
+    tx: Tx, busy: list[str], statuses: Sequence[SiteStatus]
+) -> list[AbandonedSite]:
+    """Sites with one of the statuses and without a job. Without those of the `busy` owners."""
+    return await tx.all(
+        AbandonedSite,
+        "select s.id, s.account_id, s.status, s.status_reason from accounts a"
+        " join sites s on s.account_id = a.id where a.closed_at is not null and a.erased_at is null"
+        " and s.status = any($1) and s.account_id <> all($2) and not exists"
+        " (select from jobs j where j.site_id = s.id and j.status in ('queued', 'running'))"
+        " order by s.id limit 20 for update of s skip locked",
+        list(statuses),
+        busy,
     )
 
 

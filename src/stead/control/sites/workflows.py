@@ -9,6 +9,7 @@ from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
 from stead.control.environments.rules import Environment
+from stead.control.functions import service as functions
 from stead.control.git import push_builds
 from stead.control.jobs.definition import (
     Announcement,
@@ -83,7 +84,9 @@ async def _ensure_environment(tx: Tx, job: SiteJob) -> NodeCommand | None:
     release = await deployments.find_live_release(tx, environment.id)
     host = await domains.choose_host(tx, environment.id, environment.subdomain)
     settings = await wordpress.build_settings(tx, environment, host)
-    work = EnsureEnvironment((await sites.get_facts(tx, job.site_id)).runtime, release, settings)
+    runtime = (await sites.get_facts(tx, job.site_id)).runtime
+    served = await functions.list_work(tx, job.site_id) if runtime == "wasm" else ()
+    work = EnsureEnvironment(runtime, release, settings, functions=served)
     return await node_commands.build_environment_command(tx, environment, work)
 
 
@@ -303,7 +306,7 @@ RECOVER = Workflow(
 DELETE = Workflow(
     jobs.DELETE,
     steps=[
-        *build_snapshot_steps("site_deleted", _find_deleted_environment, required=False),
+        *build_snapshot_steps("site_deleted", _find_deleted_environment, need="if_supported"),
         _REMOVE_ROUTE,
         node_step("processes", _suspend_environment, undo=_resume_environment),
         control_step("close", _finish_deletion),

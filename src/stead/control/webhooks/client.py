@@ -65,10 +65,21 @@ class HttpsClient:
 
     async def get(self, target: Target, headers: bytes, *, max_bytes: int) -> Response:
         """Fetch a body of at most `max_bytes`, on a connection that is not reused."""
-        request = b"GET %b HTTP/1.1\r\nHost: %b\r\n%bConnection: close\r\n\r\n" % (
+        return await self.send("GET", target, headers, max_bytes=max_bytes)
+
+    async def send(
+        self, method: str, target: Target, headers: bytes, body: bytes = b"", *, max_bytes: int
+    ) -> Response:
+        """Send a request and read a body of at most `max_bytes`, on a connection that is not reused."""
+        require_no_transaction("another server")
+        length = b"Content-Length: %d\r\n" % len(body) if body or method != "GET" else b""
+        request = b"%b %b HTTP/1.1\r\nHost: %b\r\n%b%bConnection: close\r\n\r\n%b" % (
+            method.encode(),
             target.path.encode(),
             target.authority.encode(),
             headers,
+            length,
+            body,
         )
         connection = None
         try:

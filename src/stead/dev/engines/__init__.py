@@ -8,6 +8,7 @@ from stead.dev.engines.nats import Nats
 from stead.dev.engines.nginx import Nginx
 from stead.dev.engines.pebble import Pebble
 from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.powerdns import PowerDns
 from stead.dev.engines.redis import Redis
 from stead.dev.engines.seaweedfs import SeaweedFS
 from stead.dev.engines.temporal import Temporal
@@ -23,6 +24,7 @@ ENGINES: tuple[type[Engine], ...] = (
     MariaDb,
     LoopbackDns,
     Pebble,
+    PowerDns,
 )
 
 CORE_ENGINES: tuple[type[Engine], ...] = tuple(engine for engine in ENGINES if engine.core)

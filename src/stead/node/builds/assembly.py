@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,8 +13,10 @@ import structlog
 from stead.node.builds.builder import StaticBuilder
 from stead.node.builds.caches import Caches
 from stead.node.builds.cms_builder import CmsBuilder
+from stead.node.builds.function_builder import FunctionBuilder
 from stead.node.builds.limits import BuildLimits
 from stead.node.builds.sandbox import Sandbox
+from stead.node.builds.toolchains import PythonIndex, Toolchains
 from stead.node.builds.workspaces import Workspaces, container_prefix, remove_leftovers
 from stead.node.containers import cgroups
 from stead.node.containers.disks import Disks
@@ -47,7 +49,10 @@ def build_drivers(settings: Settings, run: Run, space: DiskSpace) -> list[Driver
     if ended := remove_leftovers(home):
         log.warning("builds.leftovers_ended", groups=ended)
     static = static_builder(settings, run, home, space)
-    return [static, cms_builder(settings, run, home, static)]
+    builders: list[Driver] = [static, cms_builder(settings, run, home, static)]
+    if functions := function_builder(settings, run, home, static):
+        builders.append(functions)
+    return builders
 
 
 def why_unavailable(settings: Settings) -> str:
@@ -72,15 +77,20 @@ def static_builder(settings: Settings, run: Run, home: Path, space: DiskSpace) -
     image = images.find("static")
     images.lock(image)
     certificates = Path(settings.build_trust)
+
+    def make_sandbox(root: Path) -> Sandbox:
+        return Sandbox(run, home / "runc", root, certificates, limits, container_prefix(home))
+
     return StaticBuilder(
         workspaces,
         Caches(home, disks, limits),
-        Sandbox(run, home / "runc", image.root, certificates, limits, container_prefix(home)),
+        make_sandbox(image.root),
         limits,
         egress_rules_of(settings),
         settings.npm_registry,
         space,
         partial(find_platform_addresses, settings),
+        toolchains=Toolchains(images, make_sandbox, python_index_of(settings)),
     )
 
 
@@ -90,6 +100,23 @@ def cms_builder(settings: Settings, run: Run, home: Path, static: StaticBuilder)
     shared = {field.name: getattr(static, field.name) for field in fields(static)}
     hosts = read_host_rules(settings.composer_hosts)
     return CmsBuilder(**shared, find_composer=_composer_finder(settings, run, home), composer_hosts=hosts)
+
+
+def function_builder(
+    settings: Settings, run: Run, home: Path, static: StaticBuilder
+) -> FunctionBuilder | None:
+    """None while the node does not have the image."""
+    images = ImageStore.at(settings.images)
+    try:
+        image = images.find("functions")
+        images.lock(image)
+    except ImageUnavailable as unavailable:
+        log.info("builds.functions_unavailable", reason=str(unavailable))
+        return None
+    shared = {field.name: getattr(static, field.name) for field in fields(static)}
+    certificates, prefix = Path(settings.build_trust), container_prefix(home)
+    sandbox = Sandbox(run, home / "runc", image.root, certificates, limits_of(settings), prefix)
+    return FunctionBuilder(**{**shared, "sandbox": sandbox})
 
 
 def _composer_finder(settings: Settings, run: Run, home: Path) -> Callable[[], Sandbox | None]:
@@ -126,6 +153,11 @@ def limits_of(settings: Settings) -> BuildLimits:
         cache_mb=settings.build_cache_mb,
         all_caches_mb=settings.build_caches_mb,
     )
+
+
+def python_index_of(settings: Settings) -> PythonIndex:
+    named = read_host_rules(settings.python_files)
+    return PythonIndex(settings.python_index, tuple(replace(rule, any_address=True) for rule in named))
 
 
 def egress_rules_of(settings: Settings) -> EgressRules:

@@ -2,8 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from stead.artifacts.packer import PackedLayer, pack_layer
 from stead.artifacts.refusals import TreeRefused, printable
 from stead.artifacts.site_rules.compiler import read_rules
 from stead.node import transfer
-from stead.node.builds import projects, trees
+from stead.node.builds import node_versions, projects, relevance, trees
 from stead.node.builds.caches import Caches
 from stead.node.builds.explanations import explain_exit, explain_timeout
 from stead.node.builds.failures import BuildFailed
@@ -23,7 +23,9 @@ from stead.node.builds.fetcher import Commit, Fetcher
 from stead.node.builds.limits import BuildLimits
 from stead.node.builds.log import BuildLog, secrets_of
 from stead.node.builds.package_managers import NPM, Command, PackageManager
+from stead.node.builds.projects import BuildPlan
 from stead.node.builds.sandbox import ENVIRONMENT, SOURCE, Sandbox
+from stead.node.builds.toolchains import Toolchain, Toolchains
 from stead.node.builds.workspaces import Workspace, Workspaces
 from stead.node.containers.bundle import BindMount, ContainerProcess
 from stead.node.containers.egress_proxy import EgressProxy
@@ -31,12 +33,23 @@ from stead.node.containers.egress_rules import EgressRules
 from stead.node.containers.names import PinnedNames, Resolve, resolve
 from stead.node.disk_space import MB, DiskSpace
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
+from stead.node.images.recipes import NODE_VERSIONS
 from stead.node.uninterrupted import run_in_thread
 from stead.protocol.work import Build, BuildResult, PhpRequirement
 from stead.shared.address_policy import Address
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+ROOT_VARIABLE = "BUILD_ROOT"
 _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class BuiltSite:
+    site: Path | None
+    """The directory that becomes the site. None if nothing has changed since the live release."""
+    project: str = ""
+    """The directory of the project, inside the source."""
+    source_digest: str = ""
 
 
 def _utc_now() -> datetime:
@@ -60,8 +73,12 @@ class StaticBuilder(Driver):
     """Returns the addresses of the platform. Builds do not reach them."""
     resolve: Resolve = resolve
     now: Callable[[], datetime] = _utc_now
+    toolchains: Toolchains | None = None
+    """Images of other generators and other versions of Node.js."""
     manager: PackageManager = NPM
     """Of the project that is built."""
+    more_environment: Mapping[str, str] = field(default_factory=dict)
+    """Of the generator of the project that is built."""
 
     @property
     def handlers(self) -> Sequence[Handler[Any]]:
@@ -86,55 +103,93 @@ class StaticBuilder(Driver):
         try:
             async with asyncio.timeout(self.limits.seconds) as limit:
                 commit = await self._fetcher.fetch(workspace, wanted.source, log)
-                site = await self.run_commands(workspace, task, _with_commit(wanted, commit), log)
+                built = await self.run_commands(workspace, task, _with_commit(wanted, commit), log, commit)
         except TimeoutError:
             if limit.expired():
                 raise explain_timeout(workspace, self.limits) from None
             raise
+        site = built.site
+        if site is None:
+            return _unchanged(commit, built.source_digest)
         log.begin_step("pack")
-        await self.report_rules(workspace, site, log)
+        await self.report_rules(workspace, built, site, log)
         layer = workspace.directory / "layer"
         packed = await run_in_thread(_pack, site, layer)
         await log.say(f"{packed.files} files, {packed.content_bytes} bytes, packed into {packed.size}")
         await _upload(layer, wanted.layer_url)
         php = await run_in_thread(self.read_php_requirements, site)
-        return _result(packed, commit, php)
+        return _result(packed, commit, php, built.source_digest)
 
     @property
     def _fetcher(self) -> Fetcher:
         return Fetcher(self.sandbox, self.limits, self.rules, self.resolve)
 
     async def run_commands(
-        self, workspace: Workspace, task: Assignment, wanted: Build, log: BuildLog
-    ) -> Path:
-        """Install and build as the project says, and return the directory of the site."""
-        plan = await run_in_thread(projects.plan_build, workspace.source)
-        if plan.install or plan.script:
-            async with self.caches.borrow(task.site, workspace.cache, workspace.owner) as cache:
-                mounts = (BindMount(cache, "/cache", writable=True),) if cache else ()
-                runner = replace(self, manager=plan.manager, rules=self.rules.plus(*plan.manager.hosts))
-                if plan.install:
-                    await runner.install(workspace, wanted, log, mounts)
-                if plan.script:
-                    command = plan.manager.run(plan.script)
-                    await runner.run_step(workspace, wanted, log, "build", command, mounts)
-        else:
+        self, workspace: Workspace, task: Assignment, wanted: Build, log: BuildLog, commit: Commit
+    ) -> BuiltSite:
+        """Install and build as the project says."""
+        plan = await run_in_thread(projects.plan_build, workspace.source, _named_root(wanted))
+        digest = relevance.digest(commit.tree, plan.relevant, plan.image, plan.node)
+        if digest and digest == wanted.unchanged_source:
+            log.begin_step("build")
+            await log.say("skipped: nothing that this site is built from has changed since the live release")
+            return BuiltSite(None, source_digest=digest)
+        if plan.plain:
             log.begin_step("build")
             await log.say("nothing to build: the files are published as they are")
+        else:
+            await self._run_plan(workspace, task, wanted, log, plan)
         site = await run_in_thread(projects.find_output, workspace.source, plan)
         await log.say(f"the site is in {site.relative_to(workspace.source)}")
-        return site
+        return BuiltSite(site, plan.directory, digest)
+
+    async def _run_plan(
+        self, workspace: Workspace, task: Assignment, wanted: Build, log: BuildLog, plan: BuildPlan
+    ) -> None:
+        log.begin_step("install")
+        chosen = await run_in_thread(self._choose_toolchain, plan)
+        if plan.generator is not None:
+            await log.say(f"this is a project of {plan.generator.title}")
+        if plan.node != node_versions.DEFAULT:
+            await log.say(f"Node.js {NODE_VERSIONS[plan.node]}")
+        runner = replace(
+            self,
+            sandbox=chosen.sandbox,
+            manager=plan.manager,
+            rules=self.rules.plus(*plan.manager.hosts, *chosen.hosts),
+            more_environment=chosen.environment,
+        )
+        async with self.caches.borrow(task.environment, workspace.cache, workspace.owner) as cache:
+            mounts = (*chosen.mounts, *((BindMount(cache, "/cache", writable=True),) if cache else ()))
+            for command in plan.prepare:
+                await runner.run_step(workspace, wanted, log, "install", command, mounts)
+            if plan.install_in is not None:
+                await runner.install(workspace, wanted, log, plan.install_in, mounts)
+            if plan.command is not None:
+                await runner.run_step(workspace, wanted, log, "build", plan.command, mounts)
+
+    def _choose_toolchain(self, plan: BuildPlan) -> Toolchain:
+        if self.toolchains is None:
+            return Toolchain(self.sandbox)
+        return self.toolchains.choose(self.sandbox, plan.image, plan.node)
 
     async def install(
-        self, workspace: Workspace, wanted: Build, log: BuildLog, mounts: tuple[BindMount, ...]
+        self,
+        workspace: Workspace,
+        wanted: Build,
+        log: BuildLog,
+        directory: str,
+        mounts: tuple[BindMount, ...],
     ) -> None:
         if (provision := self.manager.provision) is not None:
-            await replace(self, manager=NPM).run_step(workspace, wanted, log, "install", provision, ())
-        await self.run_step(workspace, wanted, log, "install", self.manager.install, mounts)
+            # Without the cache, which earlier builds could write to.
+            fixed = tuple(mount for mount in mounts if not mount.writable)
+            await replace(self, manager=NPM).run_step(workspace, wanted, log, "install", provision, fixed)
+        await self.run_step(workspace, wanted, log, "install", self.manager.install(directory), mounts)
 
-    async def report_rules(self, workspace: Workspace, site: Path, log: BuildLog) -> None:
+    async def report_rules(self, workspace: Workspace, built: BuiltSite, site: Path, log: BuildLog) -> None:
         """Say which rules the site has, and which cannot be used. They are applied when it is deployed."""
-        await run_in_thread(projects.copy_site_file, workspace.source, site)
+        await run_in_thread(projects.copy_site_file, workspace.source, built.project, site)
         rules = await run_in_thread(read_rules, site)
         if rules.redirects or rules.headers:
             await log.say(f"{len(rules.redirects)} redirects and {len(rules.headers)} header rules")
@@ -158,8 +213,9 @@ class StaticBuilder(Driver):
         await log.say(command.shown)
         address = self._fetcher.address_of(wanted.source)
         rules = self.rules.plus(address.rule) if address else self.rules
-        environment = self.environment(wanted, cached=bool(mounts))
-        process = ContainerProcess(command.argv, environment, SOURCE, mounts)
+        environment = self.environment(wanted, cached=any(mount.writable for mount in mounts))
+        directory = f"{SOURCE}/{command.directory}" if command.directory else SOURCE
+        process = ContainerProcess(command.argv, environment, directory, mounts)
         async with EgressProxy(rules, log.say, self.resolve).listen(workspace.egress):
             ended = await self.sandbox.run(workspace, process, log.sink)
         short = " ".join(command.shown.split()[:3])
@@ -174,6 +230,7 @@ class StaticBuilder(Driver):
             # Node.js sees the host's memory, and would use more than the limit before it collects garbage.
             "NODE_OPTIONS": f"--max-old-space-size={self.limits.memory_mb * 3 // 4}",
             "NODE_USE_ENV_PROXY": "1",
+            **_check_variables(wanted.plain_variables),
             **_check_variables(wanted.variables),
             **dict(wanted.platform_variables),
             **ENVIRONMENT,
@@ -192,7 +249,13 @@ class StaticBuilder(Driver):
             "npm_config_replace_registry_host": "always",
             "npm_config_update_notifier": "false",
             **self.manager.environment(self.registry, cached=cached),
+            **self.more_environment,
         }
+
+
+def _named_root(wanted: Build) -> str:
+    """The directory of the project, if a variable of the environment names it."""
+    return dict((*wanted.plain_variables, *wanted.variables)).get(ROOT_VARIABLE, "")
 
 
 def _with_commit(wanted: Build, commit: Commit) -> Build:
@@ -226,7 +289,25 @@ async def _upload(layer: Path, address: str) -> None:
         raise Refusal("internal", f"the result could not be stored: {failed}") from None
 
 
-def _result(packed: PackedLayer, commit: Commit, php: tuple[PhpRequirement, ...]) -> BuildResult:
+def _unchanged(commit: Commit, source_digest: str) -> BuildResult:
+    return BuildResult(
+        digest="",
+        size=0,
+        diff_id="",
+        files=0,
+        bytes=0,
+        commit=commit.commit,
+        ref=commit.ref,
+        author=commit.author,
+        message=commit.message,
+        source_digest=source_digest,
+        unchanged=True,
+    )
+
+
+def _result(
+    packed: PackedLayer, commit: Commit, php: tuple[PhpRequirement, ...], source_digest: str
+) -> BuildResult:
     return BuildResult(
         digest=packed.digest,
         size=packed.size,
@@ -239,4 +320,5 @@ def _result(packed: PackedLayer, commit: Commit, php: tuple[PhpRequirement, ...]
         author=commit.author,
         message=commit.message,
         php=php,
+        source_digest=source_digest,
     )

@@ -1,5 +1,9 @@
-"""The cache of each site: npm's cache, on a disk of its own, kept from one build to the next. No other site
-can see it, and npm verifies what it reads from it against the lock file."""
+"""The cache of each environment: packages, on a disk of its own, kept from one build to the next.
+
+Whoever can build an environment can change its cache, and not every package manager compares all of it with
+the lock file. So no two environments share one: the builds of a branch must not reach those of production,
+nor read what the packages of production stored while they had its secrets.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +21,7 @@ KEEP_BELOW = 0.6
 
 
 class Caches:
-    """Files `<site>.ext4`, renamed to `<site>.in-use` while a build uses them. A file that a crash left in
+    """Files `<environment>.ext4`, renamed to `….in-use` while a build uses them. A file that a crash left in
     use is removed at the next start."""
 
     def __init__(self, home: Path, disks: Disks, limits: BuildLimits) -> None:
@@ -25,9 +29,9 @@ class Caches:
         self._home.mkdir(parents=True, exist_ok=True, mode=0o711)
 
     @asynccontextmanager
-    async def borrow(self, site: str, directory: Path, owner: int) -> AsyncIterator[Path | None]:
-        """Mount the cache at the directory; None when another build of the site uses it."""
-        kept = self._home / f"{check_identifier(site)}.ext4"
+    async def borrow(self, environment: str, directory: Path, owner: int) -> AsyncIterator[Path | None]:
+        """Mount the cache at the directory; None when another build of the environment uses it."""
+        kept = self._home / f"{check_identifier(environment)}.ext4"
         in_use = kept.with_suffix(".in-use")
         if in_use.exists():
             yield None

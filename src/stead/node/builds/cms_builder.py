@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stead.node.builds import composer_files, wordpress_projects
-from stead.node.builds.builder import StaticBuilder
+from stead.node.builds import composer_files, relevance, wordpress_projects
+from stead.node.builds.builder import BuiltSite, StaticBuilder
 from stead.node.builds.failures import BuildFailed
+from stead.node.builds.fetcher import Commit
 from stead.node.builds.log import BuildLog
 from stead.node.builds.package_managers import Command
 from stead.node.builds.sandbox import Sandbox
@@ -38,11 +39,16 @@ class CmsBuilder(StaticBuilder):
         return [Handler(Build, self.build, ("cms",))]
 
     async def run_commands(
-        self, workspace: Workspace, task: Assignment, wanted: Build, log: BuildLog
-    ) -> Path:
+        self, workspace: Workspace, task: Assignment, wanted: Build, log: BuildLog, commit: Commit
+    ) -> BuiltSite:
+        digest = relevance.digest(commit.tree, None, "cms")
+        if digest and digest == wanted.unchanged_source:
+            log.begin_step("build")
+            await log.say("skipped: nothing has changed since the live release")
+            return BuiltSite(None, source_digest=digest)
         project = await run_in_thread(wordpress_projects.plan_build, workspace.source)
         if project.install:
-            async with self.caches.borrow(task.site, workspace.cache, workspace.owner) as cache:
+            async with self.caches.borrow(task.environment, workspace.cache, workspace.owner) as cache:
                 mounts = (BindMount(cache, "/cache", writable=True),) if cache else ()
                 await self._install(workspace, wanted, log, mounts)
         else:
@@ -57,7 +63,7 @@ class CmsBuilder(StaticBuilder):
         await log.say(
             f"the code of the site is {layout.content}{autoloader}; its theme is {layout.stylesheet}"
         )
-        return release
+        return BuiltSite(release, source_digest=digest)
 
     def read_php_requirements(self, site: Path) -> tuple[PhpRequirement, ...]:
         return composer_files.read_php_requirements(site)

@@ -6,14 +6,14 @@ import errno
 import os
 import re
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stead.artifacts.limits import UPLOAD
 from stead.artifacts.refusals import ArchiveRefused
 from stead.artifacts.unpacker import unpack_upload
 from stead.node import transfer
-from stead.node.builds import fetch_errors, trees
+from stead.node.builds import fetch_errors, relevance, trees
 from stead.node.builds.explanations import disk_full, reached_limit
 from stead.node.builds.failures import BuildFailed, RefMissing
 from stead.node.builds.limits import BuildLimits
@@ -33,7 +33,9 @@ from stead.node.containers.egress_rules import EgressRules, HostRule
 from stead.node.containers.limits import MB
 from stead.node.containers.names import Resolve
 from stead.node.uninterrupted import run_in_thread
-from stead.protocol.work import ArchiveSource, GitSource
+from stead.protocol.work import ArchiveSource, GitSource, InlineSource
+
+Source = GitSource | ArchiveSource | InlineSource
 
 _SSH = (
     "ssh -F /dev/null -i /run/key -o IdentitiesOnly=yes -o BatchMode=yes -o ConnectTimeout=20"
@@ -60,14 +62,25 @@ class Commit:
     ref: str = ""
     author: str = ""
     message: str = ""
+    tree: dict[str, str] = field(default_factory=dict)
+    """The entries of the top directory and all directories, with their hashes."""
+
+
+def _write_source(workspace: Workspace, source: InlineSource) -> None:
+    path = workspace.source / source.filename
+    path.write_text(source.content, encoding="utf-8")
+    os.chown(path, workspace.owner, workspace.owner)
 
 
 class Fetcher:
     def __init__(self, sandbox: Sandbox, limits: BuildLimits, rules: EgressRules, resolve: Resolve) -> None:
         self._sandbox, self._limits, self._rules, self._resolve = sandbox, limits, rules, resolve
 
-    def address_of(self, source: GitSource | ArchiveSource) -> SourceAddress | None:
-        """None for the installation's own object store, which the sandbox must not reach."""
+    def address_of(self, source: Source) -> SourceAddress | None:
+        """None for the installation's own object store, which the sandbox must not reach, and for a source in
+        the command itself."""
+        if isinstance(source, InlineSource):
+            return None
         # Plain HTTP is only for an operator's own network: it authenticates no server.
         web: tuple[Scheme, ...] = ("https", "http") if self._rules.networks else ("https",)
         if isinstance(source, ArchiveSource) and source.ours:
@@ -78,8 +91,12 @@ class Fetcher:
             raise BuildFailed(f"the source's port {address.port} is not one of 443, 80 and, for ssh, 22")
         return address
 
-    async def fetch(self, workspace: Workspace, source: GitSource | ArchiveSource, log: BuildLog) -> Commit:
+    async def fetch(self, workspace: Workspace, source: Source, log: BuildLog) -> Commit:
         log.begin_step("fetch")
+        if isinstance(source, InlineSource):
+            await run_in_thread(_write_source, workspace, source)
+            await log.say(f"{source.filename}, {len(source.content.encode())} bytes")
+            return Commit()
         if isinstance(source, GitSource):
             return await self._fetch_git(workspace, source, log)
         await self._fetch_archive(workspace, source, log)
@@ -110,7 +127,7 @@ class Fetcher:
             )
         found = _parse_commit(trees.read_file(workspace.home, "commit"), ref)
         await log.say(f"commit {found.commit[:12]} by {found.author}: {found.message.partition(chr(10))[0]}")
-        return found
+        return replace(found, tree=_read_tree(workspace))
 
     async def _fetch_archive(self, workspace: Workspace, source: ArchiveSource, log: BuildLog) -> None:
         max_bytes = min(UPLOAD.total_bytes, self._limits.disk_mb * MB // 2)
@@ -188,6 +205,15 @@ def _write_key(path: Path, key: str, owner: int) -> None:
     with os.fdopen(descriptor, "w") as file:
         file.write(key if key.endswith("\n") else f"{key}\n")
     os.chown(path, owner, owner)
+
+
+def _read_tree(workspace: Workspace) -> dict[str, str]:
+    """Empty if it is too large: then it is not compared with another."""
+    try:
+        content = trees.read_file(workspace.home, "tree", max_bytes=relevance.MAX_TREE_BYTES)
+    except BuildFailed:
+        return {}
+    return relevance.read_tree(content)
 
 
 def _parse_commit(content: bytes | None, ref: str) -> Commit:

@@ -1,8 +1,8 @@
 """Which package manager installs the packages of a project: npm, pnpm, yarn or bun.
 
 npm is in the image. The others are installed from the registry into the disk of the build, and not from the
-cache of the site, so that no earlier build can have changed them. For the same reason only those that compare
-cached packages with the lock file use that cache.
+cache of the environment, so that no earlier build can have changed them. Only those that compare cached
+packages with the lock file use that cache; pnpm does so less thoroughly, see `caches.py`.
 """
 
 import os
@@ -41,6 +41,8 @@ class Command:
     argv: tuple[str, ...]
     shown: str
     """As the log and errors call it."""
+    directory: str = ""
+    """Where it runs, inside the source."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +65,20 @@ class PackageManager:
         argv = ("npm", "install", "--global", f"--prefix={TOOLS}", wanted)
         return Command(argv, f"npm install --global {wanted}")
 
-    @property
-    def install(self) -> Command:
-        return self._command(*self.install_options)
+    def install(self, directory: str = "") -> Command:
+        return self._command(directory, *self.install_options)
 
-    def run(self, script: str) -> Command:
-        return self._command("run", script)
+    def run(self, script: str, directory: str = "") -> Command:
+        return self._command(directory, "run", script)
 
-    def _command(self, *arguments: str) -> Command:
+    def execute(self, argv: tuple[str, ...], directory: str = "") -> Command:
+        """Run a program of an installed package."""
+        how = {"npm": ("exec", "--no", "--"), "pnpm": ("exec",)}.get(self.name, ("run",))
+        return self._command(directory, *how, *argv)
+
+    def _command(self, directory: str, *arguments: str) -> Command:
         program = f"{TOOLS}/bin/{self.name}" if self.package else self.name
-        return Command((program, *arguments), " ".join((self.name, *arguments)))
+        return Command((program, *arguments), " ".join((self.name, *arguments)), directory)
 
     def environment(self, registry: str, *, cached: bool) -> dict[str, str]:
         """In addition to that of every build."""

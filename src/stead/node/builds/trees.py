@@ -60,6 +60,24 @@ def has_files(root: Path) -> bool:
     return any(files for _, _, files in _walk(root))
 
 
+def has_links_out(root: Path) -> bool:
+    """Whether a link in the directory leads out of it. True for a tree that is too deep to be looked at."""
+    try:
+        for folder, folders, files in _walk(root):
+            inside = os.path.relpath(folder, root)
+            for name in (*folders, *files):
+                link = Path(folder, name)
+                if link.is_symlink() and _leaves(os.path.normpath(Path(inside, link.readlink()))):
+                    return True
+    except TooDeep:
+        return True
+    return False
+
+
+def _leaves(path: str) -> bool:
+    return path.startswith(("/", "../")) or path == ".."
+
+
 def chown_tree(root: Path, user: int) -> None:
     """Change the owner of the directory and everything in it, without following links."""
     for folder, folders, files, descriptor in os.fwalk(root):

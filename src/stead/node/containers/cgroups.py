@@ -96,6 +96,13 @@ def make(cgroup: str, limits: ContainerLimits) -> None:
             _set(group / name, value)
 
 
+def add_process(cgroup: str, pid: int) -> None:
+    """Also what it starts later. Does nothing if there is no such group."""
+    for path in _directories(cgroup):
+        with suppress(OSError):
+            (path / "cgroup.procs").write_text(str(pid))
+
+
 def remove_empty(cgroup: str) -> None:
     for path in _directories(cgroup):
         with suppress(OSError):

@@ -11,7 +11,7 @@ from stead.shared.address_policy import Address
 
 Resolve = Callable[[str, int], Awaitable[list[Address]]]
 
-THREADS = 16
+THREADS = 64
 LOOKUPS_AT_ONCE = 4
 """For one build, so that its lookups do not take all threads."""
 MAX_NAMES = 512
@@ -49,12 +49,20 @@ class PinnedNames:
 
 class LimitedNames:
     """The names of one site: only a few are looked up at the same time, so that its lookups do not take all
-    threads."""
+    threads. A lookup has its thread until it ends, also if nobody waits for it any more."""
 
     def __init__(self, look_up: Resolve = resolve) -> None:
         self._look_up = look_up
         self._at_once = asyncio.Semaphore(LOOKUPS_AT_ONCE)
 
     async def __call__(self, host: str, port: int) -> list[Address]:
-        async with self._at_once:
-            return await self._look_up(host, port)
+        await self._at_once.acquire()
+        looking = asyncio.ensure_future(self._look_up(host, port))
+        looking.add_done_callback(self._finish)
+        return await asyncio.shield(looking)
+
+    def _finish(self, looking: asyncio.Future[list[Address]]) -> None:
+        self._at_once.release()
+        if not looking.cancelled():
+            # Whoever still waits gets it.
+            looking.exception()

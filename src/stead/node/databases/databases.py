@@ -17,10 +17,12 @@ from typing import TypeVar
 from stead.mariadb.connection import Connection, StatementFailed, connect
 from stead.node.databases.names import (
     is_people_account,
+    is_reader_account,
     is_schema_name,
     quote_account,
     quote_name,
     quote_pattern,
+    reader_account,
     schema_name,
     split_schema_name,
 )
@@ -130,13 +132,15 @@ def _create(connection: Connection, name: str, password: str, limits: DatabaseLi
 
 
 def _keep(connection: Connection, name: str) -> None:
-    connection.execute(f"ALTER USER IF EXISTS {quote_account(name)} ACCOUNT LOCK")
-    end_connections(connection, name)
+    for user in (name, reader_account(name)):
+        connection.execute(f"ALTER USER IF EXISTS {quote_account(user)} ACCOUNT LOCK")
+        end_connections(connection, user)
 
 
 def _drop(connection: Connection, name: str) -> None:
     _keep(connection, name)
-    connection.execute(f"DROP USER IF EXISTS {quote_account(name)}")
+    for user in (name, reader_account(name)):
+        connection.execute(f"DROP USER IF EXISTS {quote_account(user)}")
     connection.execute(f"DROP DATABASE IF EXISTS {quote_name(name)}")
 
 
@@ -204,6 +208,10 @@ def _measure(connection: Connection, name: str) -> int:
     return int(row[0] or 0)
 
 
+def _is_customer(user: str) -> bool:
+    return is_schema_name(user) or is_people_account(user) or is_reader_account(user)
+
+
 def _end_overlong_work(connection: Connection, statement_seconds: int, transaction_seconds: int) -> int:
     statements = connection.execute(
         "SELECT id, user FROM information_schema.processlist"
@@ -224,5 +232,5 @@ def _end_overlong_work(connection: Connection, statement_seconds: int, transacti
         [statement_seconds + transaction_seconds],
     )
     found = (*statements, *transactions, *triggers)
-    overlong = {number for number, user in found if is_schema_name(str(user)) or is_people_account(str(user))}
+    overlong = {number for number, user in found if _is_customer(str(user))}
     return sum(_kill(connection, number) for number in overlong)

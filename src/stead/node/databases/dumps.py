@@ -22,6 +22,8 @@ ATTEMPTS = 4
 LOW_PRIORITY = ("nice", "-n", "10", "ionice", "-c", "3")
 """Before the argv of a program: sites that serve visitors go first."""
 END = b"-- Dump completed"
+_BOUND_FACTOR, _BOUND_SPARE = 4, 256 << 20
+"""A dump may be so much larger than the tables: binary values are written as hexadecimal digits."""
 MAX_INVALID_VIEWS = 1000
 _INVALID_VIEW = {1356, 1449}
 """It refers to a table, column or user that does not exist."""
@@ -46,6 +48,11 @@ class DumpReader(Protocol):
     def feed(self, piece: bytes) -> None: ...
 
 
+def dump_bound(rows: int) -> int:
+    """How large the dump of so many bytes of rows may become."""
+    return rows * _BOUND_FACTOR + _BOUND_SPARE
+
+
 async def dump(
     run: Run,
     socket: Path,
@@ -54,15 +61,17 @@ async def dump(
     progress: Progress,
     max_bytes: int,
     make_reader: Callable[[], DumpReader] | None = None,
+    tables: Sequence[str] = (),
 ) -> None:
-    """Write the schema to the file, which is complete when this returns. Raises DumpFailed. Each time that
-    the dump begins, a new reader is made, which gets what is written while it is written.
+    """Write the schema, or only some tables, to the file, which is complete when this returns. Raises
+    DumpFailed. Each time that the dump begins, a new reader is made, which gets what is written while it is
+    written.
 
     The administrator of the server dumps, so that no limit of an account ends a large dump.
     """
     for remaining in reversed(range(ATTEMPTS)):
         ignored = await run_in_thread(list_invalid_views, socket, schema)
-        argv = _argv(socket, schema, ignored, f"--result-file={file}")
+        argv = [*_argv(socket, schema, ignored, f"--result-file={file}"), *tables]
         reader = make_reader() if make_reader else None
         errors = await _dump_once(run, argv, file, progress, max_bytes, reader)
         if not errors:

@@ -5,7 +5,7 @@ import re
 from stead.protocol.database_names import name_people_account, name_schema
 from stead.shared.ids import EnvironmentId, has_shape
 
-_PREFIX = "env"
+_PREFIX, _READER = "env", "read"
 _DATASET = re.compile(r"[0-9a-z]{1,26}")
 
 
@@ -22,6 +22,17 @@ def people_account(environment: EnvironmentId) -> str:
     if not has_shape(_PREFIX, environment):
         raise ValueError("not the id of an environment")
     return name_people_account(environment)
+
+
+def reader_account(schema: str) -> str:
+    """The user that only reads a schema, for statements that customers send to the API."""
+    if not is_schema_name(schema):
+        raise ValueError("not the schema of an environment")
+    return _READER + schema.removeprefix(_PREFIX)
+
+
+def is_reader_account(name: str) -> bool:
+    return name.startswith(_READER) and is_schema_name(_PREFIX + name.removeprefix(_READER))
 
 
 def is_people_account(name: str) -> bool:

@@ -12,7 +12,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from stead.node.processes import StreamName
 from stead.protocol.commands import CapturedMail
+from stead.protocol.questions import Question
 from stead.protocol.work import NodeWork, WorkResult
+from stead.shared.wording import clean_reason
 
 W = TypeVar("W", bound=NodeWork)
 
@@ -22,8 +24,9 @@ class Refusal(Exception):
     leads to another attempt."""
 
     def __init__(self, code: str, reason: str) -> None:
-        super().__init__(code, reason)
-        self.code, self.reason = code, reason
+        """The reason may quote a program of a customer."""
+        self.code, self.reason = code, clean_reason(reason)
+        super().__init__(code, self.reason)
 
 
 class Output(Protocol):
@@ -68,6 +71,8 @@ class SiteSpan:
     """In seconds since 1970."""
     duration_us: int
     is_error: bool = False
+    status_code: int = 0
+    """Of the response; 0 if there is none."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,11 @@ class Driver(ABC):
     def list_captured_mail(self) -> Sequence[CapturedMail]:
         """What clones have tried to send lately."""
         return ()
+
+    async def answer(self, question: Question) -> bytes | None:  # noqa: ARG002
+        """The answer of a site to the API, as JSON; None if the environment is not one of this driver.
+        Raises Refusal."""
+        return None
 
     def background_tasks(self) -> Mapping[str, Callable[[], Coroutine[Any, Any, None]]]:
         """What runs beside commands until the agent stops, by name. The agent restarts a task that fails."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
 from stead.protocol.commands import DriverSetName
+from stead.protocol.questions import NO_ENVIRONMENT, Question
 from stead.protocol.work import Build, EnsureEnvironment, NodeWork, WorkResult, tag_of
 
 
@@ -50,6 +51,14 @@ class DriverSet:
         if not isinstance(result, work.result_type or type(None)):
             raise TypeError(f"{tag_of(type(work))} returned {type(result).__name__}")
         return result
+
+    async def answer(self, question: Question) -> bytes:
+        """Raises Refusal."""
+        for driver in self.drivers:
+            answer = await driver.answer(question)
+            if answer is not None:
+                return answer
+        raise Refusal(NO_ENVIRONMENT, "the environment is not on this node")
 
     def _variants(self, kind: type[NodeWork]) -> tuple[str, ...]:
         return tuple(sorted(variant for each, variant in self._handlers if each is kind))

@@ -20,25 +20,43 @@ from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
 from stead.node.drivers.releases import fetch_layer, verify_release
 from stead.node.drivers.runtime_driver import RuntimeDriver
+from stead.node.drivers.simulated_cms import SimulatedCms
 from stead.node.processes import Run
 from stead.node.uninterrupted import run_in_thread
+from stead.protocol.questions import Question
 from stead.protocol.work import (
     Build,
     BuildResult,
+    ChangeComponents,
+    ChangeContent,
     CheckPhp,
+    Component,
+    ComponentOutcome,
+    ComponentsChanged,
+    DatabaseExported,
     DiscardDataset,
     EnsureEnvironment,
+    EnsureFunction,
     EnsureRelease,
     EnsureRoute,
+    ExportDatabase,
+    Finding,
     GitSource,
     NodeWork,
     PrepareDataset,
     Probe,
+    QuarantineFiles,
+    QuarantineOutcome,
+    QuarantineReport,
     RemoveEnvironment,
+    RemoveFunction,
     RemoveRoute,
     RestartEnvironment,
+    RestoreFile,
     RestoreSnapshot,
     RunCommand,
+    ScanEnvironment,
+    ScanReport,
     SetAccess,
     SetPassword,
     SnapshotTaken,
@@ -52,6 +70,9 @@ from stead.protocol.work import (
 from stead.shared.runtimes import RUNTIMES
 
 HELD_SECONDS = 3600.0
+SIMULATED_MALWARE = "simulate-malware"
+SIMULATED_FILE = "wp-content/uploads/simulated.php"
+SIMULATED_SHA256 = hashlib.sha256(b"simulated malware").hexdigest()
 
 SIMULATED_PAGE = """<!doctype html>
 <title>A simulation</title>
@@ -88,9 +109,10 @@ class Simulation:
         _rename_home(data / "sandbox", self._home)
         self.environments, self.hosts = self._home / "environments", self._home / "hosts"
         self.releases, self.scratch = self._home / "releases", self._home / "making"
-        self.datasets = self._home / "datasets"
-        for directory in (self.environments, self.hosts, self.releases, self.scratch, self.datasets):
+        self.datasets, content = self._home / "datasets", self._home / "cms"
+        for directory in (self.environments, self.hosts, self.releases, self.scratch, self.datasets, content):
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.cms = SimulatedCms(content)
 
     async def simulate(self, kind: type[NodeWork], task: Assignment, hosts: Sequence[str] = ()) -> None:
         """Report, fail or wait, before the effect of any work is recorded."""
@@ -161,11 +183,24 @@ class SimulatedRuntime(RuntimeDriver):
             Handler(TakeSnapshot, self.take_snapshot, RUNTIMES),
             Handler(VerifySnapshot, self.verify_snapshot, RUNTIMES),
             Handler(RestoreSnapshot, self.restore_snapshot, RUNTIMES),
+            Handler(ScanEnvironment, self.scan_environment, ("cms",)),
+            Handler(QuarantineFiles, self.quarantine_files, ("cms",)),
+            Handler(RestoreFile, self.restore_file, ("cms",)),
             Handler(SetAccess, self.set_access),
             Handler(CheckPhp, self.check_php, ("cms",)),
             Handler(SwitchPhp, self.switch_php, ("cms",)),
             Handler(SetPassword, self.set_password, ("cms",)),
+            Handler(ChangeComponents, self.change_components, ("cms",)),
+            Handler(ChangeContent, self.change_content, ("cms",)),
+            Handler(ExportDatabase, self.export_database, ("cms",)),
+            Handler(EnsureFunction, self.ensure_function),
+            Handler(RemoveFunction, self.remove_function),
         ]
+
+    async def answer(self, question: Question) -> bytes | None:
+        if not self._simulation.has_environment(layout.check_identifier(question.environment)):
+            return None
+        return self._simulation.cms.answer(question)
 
     async def ensure_environment(self, task: Assignment) -> None:
         path = self._path(task)
@@ -176,6 +211,7 @@ class SimulatedRuntime(RuntimeDriver):
     async def remove_environment(self, task: Assignment) -> None:
         path = self._path(task)
         await self._simulation.simulate(RemoveEnvironment, task)
+        self._simulation.cms.forget(path.name)
         for dataset in self._simulation.datasets.glob(f"{path.name}.*"):
             dataset.unlink(missing_ok=True)
         path.unlink(missing_ok=True)
@@ -238,6 +274,52 @@ class SimulatedRuntime(RuntimeDriver):
         self._simulation.datasets.joinpath(f"{path.name}.{work.dataset}").touch(mode=0o600)
         await task.output.say("simulator: SIMULATION: nothing was restored")
 
+    async def scan_environment(self, task: Assignment, work: ScanEnvironment) -> ScanReport:
+        """A host with the label `simulate-malware` has an infected file, until it was moved or ignored."""
+        path = self._path(task)
+        await self._simulation.simulate(ScanEnvironment, task)
+        _require_environment(path)
+        await task.output.say("simulator: SIMULATION: nothing was scanned")
+        hosts = {*work.hosts, *self._simulation.hosts_of(task.environment)}
+        infected = any(host.startswith(SIMULATED_MALWARE) for host in hosts)
+        held = self._list_held(path)
+        found = Finding(SIMULATED_FILE, SIMULATED_SHA256, "simulated_malware", "simulator", "line 1", 64)
+        has_file = infected and not held and SIMULATED_SHA256 not in work.ignored
+        return ScanReport(
+            findings=(found,) if has_file else (),
+            components=(Component("core", "wordpress", "WordPress", "6.8"),),
+            held=held,
+            files=1,
+            scanned=1,
+            clamd="simulated",
+            rules="simulated",
+        )
+
+    async def quarantine_files(self, task: Assignment, work: QuarantineFiles) -> QuarantineReport:
+        path = self._path(task)
+        await self._simulation.simulate(QuarantineFiles, task)
+        _require_environment(path)
+        for item in work.items:
+            self._held(path, item.detection).touch(mode=0o600)
+        await task.output.say("simulator: SIMULATION: no file was moved")
+        return QuarantineReport(
+            tuple(QuarantineOutcome(each.detection, "quarantined") for each in work.items)
+        )
+
+    async def restore_file(self, task: Assignment, work: RestoreFile) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(RestoreFile, task)
+        _require_environment(path)
+        self._held(path, work.detection).unlink(missing_ok=True)
+        await task.output.say("simulator: SIMULATION: no file was restored")
+
+    def _held(self, path: Path, detection: str) -> Path:
+        return self._simulation.datasets / f"{path.name}.{detection}"
+
+    def _list_held(self, path: Path) -> tuple[str, ...]:
+        found = self._simulation.datasets.glob(f"{path.name}.det_*")
+        return tuple(sorted(each.name.partition(".")[2] for each in found))
+
     async def check_php(self, task: Assignment, work: CheckPhp) -> None:
         path = self._path(task)
         await self._simulation.simulate(CheckPhp, task)
@@ -255,6 +337,46 @@ class SimulatedRuntime(RuntimeDriver):
         await self._simulation.simulate(SetPassword, task)
         _require_environment(path)
         await task.output.say("simulator: SIMULATION: there is no WordPress whose password could change")
+
+    async def change_components(self, task: Assignment, work: ChangeComponents) -> ComponentsChanged:
+        path = self._path(task)
+        await self._simulation.simulate(ChangeComponents, task)
+        _require_environment(path)
+        for change in work.changes:
+            await task.output.say(f"simulator: SIMULATION: {change.action} of {change.slug} was not done")
+        return ComponentsChanged(tuple(ComponentOutcome(change.slug) for change in work.changes))
+
+    async def change_content(self, task: Assignment, work: ChangeContent) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(ChangeContent, task)
+        _require_environment(path)
+        for change in work.changes:
+            question = Question(
+                *("node", "node", task.job, task.environment, "simulator", change.kind, 1.0, change.body)
+            )
+            self._simulation.cms.answer(question)
+
+    async def export_database(self, task: Assignment, work: ExportDatabase) -> DatabaseExported:
+        path = self._path(task)
+        await self._simulation.simulate(ExportDatabase, task)
+        _require_environment(path)
+        with tempfile.TemporaryDirectory(dir=self._simulation.scratch) as place:
+            dump = Path(place) / "dump.sql"
+            dump.write_text("-- A simulation: there is no database.\n")
+            await transfer.put(dump, work.url)
+            return DatabaseExported(dump.stat().st_size)
+
+    async def ensure_function(self, task: Assignment, work: EnsureFunction) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(EnsureFunction, task)
+        _require_environment(path)
+        verify_release(work.release)
+        await task.output.say(f"simulator: SIMULATION: the function {work.function} would be started")
+
+    async def remove_function(self, task: Assignment, work: RemoveFunction) -> None:
+        self._path(task)
+        await self._simulation.simulate(RemoveFunction, task)
+        await task.output.say(f"simulator: SIMULATION: the function {work.function} would be removed")
 
     async def ensure_release(self, task: Assignment, wanted: EnsureRelease) -> None:
         """The layer is downloaded and verified like a real one, and then deleted."""
@@ -347,7 +469,7 @@ class SimulatedBuilder(Driver):
 
     @property
     def handlers(self) -> Sequence[Handler[Any]]:
-        return [Handler(Build, self.build, ("cms", "static"))]
+        return [Handler(Build, self.build, ("cms", "static", "wasm"))]
 
     async def build(self, task: Assignment, wanted: Build) -> BuildResult:
         await self._simulation.simulate(Build, task)

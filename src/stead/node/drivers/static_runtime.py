@@ -1,5 +1,5 @@
 """The driver of static sites: releases that all environments of the node share, and a directory for each
-environment.
+environment. A site of functions is one too: its files answer where no function does.
 
 `releases/<name>` is a complete release, named by its content and never changed. The edge record of an
 environment says which release it serves. There are no processes.
@@ -25,19 +25,21 @@ from stead.node.drivers.runtime_driver import RuntimeDriver
 from stead.node.uninterrupted import run_in_thread
 from stead.protocol.edge_records import PLACEHOLDER
 from stead.protocol.work import EnsureRelease
+from stead.shared.runtimes import Runtime
 
 
 class StaticRuntime(RuntimeDriver):
     """`referenced` returns the releases that edge records name."""
-
-    runtimes = ("static",)
 
     def __init__(
         self,
         data: Path,
         referenced: ReferencedReleases = unknown_references,
         space: DiskSpace | None = None,
+        *,
+        runtimes: tuple[Runtime, ...] = ("static",),
     ) -> None:
+        self.runtimes = runtimes
         self._home, home_of_releases = layout.environments(data), layout.releases(data)
         for directory in (self._home, home_of_releases):
             directory.mkdir(parents=True, exist_ok=True)
@@ -72,7 +74,7 @@ class StaticRuntime(RuntimeDriver):
         directory = self._directory(task)
         if not directory.exists():
             raise Refusal("environment.not_found", "the environment is not on this node")
-        if await self.releases.ensure(wanted, "static"):
+        if await self.releases.ensure(wanted, wanted.runtime):
             await task.output.say(f"static: the release {wanted.digest} is verified and in place")
         else:
             await task.output.say(f"static: the release {wanted.digest} was here already")

@@ -41,11 +41,12 @@ class RecordDecoder:
 
     def lines(self, records: Iterable[StoredRecord]) -> list[RecordLine]:
         """The lines for the records that nginx can use, in order."""
-        return [line for record in records if (line := self.line(record)) is not None]
+        return [line for record in records if (line := self.line(record, wanted=True)) is not None]
 
-    def line(self, record: StoredRecord, *, brief: bool = False) -> RecordLine | None:
+    def line(self, record: StoredRecord, *, brief: bool = False, wanted: bool = False) -> RecordLine | None:
         """The line for a record; None if nginx cannot use it. A brief line of a certificate has only its
-        revision: nginx looks up the certificate when a visitor needs it."""
+        revision: nginx looks up the certificate when a visitor needs it. So do the lines of permanent hosts,
+        most of which are never visited, unless nginx has looked it up (`wanted`)."""
         _, kind_name, name = record.key.split(".", 2)
         if kind_name not in _KINDS:
             # A control plane of a later version may send other kinds.
@@ -59,6 +60,8 @@ class RecordDecoder:
             value: EdgeRecord | DecryptedCertificate | None = decoder.decode(record.value)
             if isinstance(value, CertificateRecord):
                 value = self._decrypt(name, value)
+            elif isinstance(value, HostRecord) and value.release and not wanted:
+                return RecordLine(kind, name, record.revision, {})
         except (msgspec.MsgspecError, UnsealFailed) as error:
             # nginx stops at a line that it cannot read, and one record must not block all others.
             log.warning("record.unusable", key=record.key, error=type(error).__name__)

@@ -235,7 +235,14 @@ def referenced_releases(path: Path) -> set[str] | None:
             rows = database.execute(
                 f"select value from records where {_has_kind('environment')} and value is not null"  # noqa: S608
             ).fetchall()
-        return {_environments.decode(value).release for (value,) in rows} if complete else None
+            permanent = database.execute(
+                f"select value from records where {_has_kind('host')} and value is not null"  # noqa: S608
+                " and instr(value, cast('\"release\"' as blob))"
+            ).fetchall()
+        if not complete:
+            return None
+        named = {_environments.decode(value).release for (value,) in rows}
+        return named | {_hosts.decode(value).release for (value,) in permanent}
     except (sqlite3.Error, msgspec.MsgspecError):
         return None
 

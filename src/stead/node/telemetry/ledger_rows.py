@@ -19,6 +19,8 @@ METHODS = frozenset(
 OTHER_METHOD = "OTHER"
 """A visitor can send any word as its method."""
 MAX_REASON = 100
+MAX_USAGE = 2**32 - 1
+"""What fits in the columns."""
 
 
 class LedgerLine(msgspec.Struct, frozen=True):
@@ -44,6 +46,12 @@ class LedgerLine(msgspec.Struct, frozen=True):
     sampled: str = ""
     vitals: str = ""
     """What a browser has measured, checked by the edge; for requests that send that."""
+    function: str = ""
+    """The version of the function that was asked, without its prefix."""
+    cpu: str = ""
+    """In milliseconds."""
+    memory: str = ""
+    """In kilobytes."""
 
 
 _decode = msgspec.json.Decoder(LedgerLine).decode
@@ -78,9 +86,22 @@ def format_row(visit: LedgerLine) -> bytes:
         f"{visit.ts:014.3f}\t{texts}\t{visit.status}\t{visit.bytes_in}\t{visit.bytes_out}"
         f"\t{round(visit.time * 1000)}\t{first_byte_ms(visit)}\t{escape(visit.cache)}\t{escape(visit.waf)}"
         f"\t{escape(visit.trace)}\t{escape(visit.address)}\t{escape(visit.tls)}\t{agent.family}"
-        f"\t{agent.device}\t{escape(visit.reason[:MAX_REASON])}\n"
+        f"\t{agent.device}\t{escape(visit.reason[:MAX_REASON])}\t{function_version(visit)}"
+        f"\t{_read_number(visit.cpu, 1000)}\t{_read_number(visit.memory)}\n"
     )
     return row.encode("utf-8", "replace")
+
+
+def function_version(visit: LedgerLine) -> str:
+    return f"fnv_{escape(visit.function)}" if visit.function else ""
+
+
+def _read_number(text: str, factor: int = 1) -> int:
+    """What a process of a function has reported about itself; 0 if that is no number."""
+    try:
+        return min(max(round(float(text) * factor), 0), MAX_USAGE) if text else 0
+    except (ValueError, OverflowError):
+        return 0
 
 
 def escape(value: str) -> str:

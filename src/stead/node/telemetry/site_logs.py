@@ -45,6 +45,8 @@ _OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
 _WRAPPED = re.compile(
     r'WARNING: \[pool \w+\] child \d+ said into std(?:err|out): "(.*?)"?(?:, pipe is closed)?$'
 )
+_FUNCTION = re.compile(r"(fnv_[0-9a-z]{26}) (?:([0-9a-f]{32})|-) ((failed: )?.*)", re.DOTALL)
+"""What the host of functions writes before a line: the version, the trace, and whether the request failed."""
 _FPM = re.compile(r"(ALERT|ERROR|WARNING|NOTICE|DEBUG): ")
 _PHP = re.compile(r"(?:PHP )?(Fatal error|Parse error|Recoverable fatal error|Warning|Notice|Deprecated)\b")
 _SEVERITIES = {
@@ -70,6 +72,7 @@ class LogLine(NamedTuple):
     body: str
     original: str = ""
     """Before anything was masked. It does not leave the node."""
+    trace: str = ""
 
 
 class LogSource:
@@ -157,10 +160,10 @@ class LogSource:
         read_at, before = self._last.get(file, (0.0, None))
         line = before
         for line in read_lines(text, now, before if now - read_at <= CONTINUED_SECONDS else None):
-            trace = self._find_trace(log.environment, line.original)
+            trace = line.trace or self._find_trace(log.environment, line.original)
             rows.add(log.environment, line.moment, format_log_row(line, log.container, trace))
         if line is not None:
-            self._last[file] = now, line._replace(body="", original="")
+            self._last[file] = now, line._replace(body="", original="", trace="")
 
     def _note_volume(self, environment: str) -> None:
         self.add_notice(environment, _TOO_MUCH)
@@ -194,16 +197,19 @@ def read_lines(text: str, now: float, before: LogLine | None = None) -> Iterator
         if not line.strip():
             continue
         stamped = _STAMP.match(line)
-        body = line
+        body, trace = line, ""
         if stamped is not None:
             body = stamped[3]
+            if (function := _FUNCTION.fullmatch(body)) is not None:
+                trace = function[2] or ""
             found = _read_time(stamped[1], stamped[2] or "UTC", now)
             repeated = repeated + 1 if int(moment) == int(found) else 0
             moment = found
             body, severity, service = _classify(body)
         else:
             repeated += 1
-        yield LogLine(min(int(moment) + min(repeated, 999) / 1000, now), severity, service, mask(body), body)
+        found_at = min(int(moment) + min(repeated, 999) / 1000, now)
+        yield LogLine(found_at, severity, service, mask(body), body, trace)
 
 
 def _read_time(text: str, zone: str, now: float) -> float:
@@ -235,6 +241,8 @@ def _find_zone(name: str) -> tzinfo | None:
 
 def _classify(body: str) -> tuple[str, str, str]:
     service = "php"
+    if (function := _FUNCTION.fullmatch(body)) is not None:
+        return f"{function[1]} {function[3]}", "ERROR" if function[4] else "INFO", "function"
     if (wrapped := _WRAPPED.match(body)) is not None:
         body = wrapped[1]
     elif (fpm := _FPM.match(body)) is not None:

@@ -62,7 +62,9 @@ class SpanSource:
             if not now - OLDEST_SECONDS <= span.began <= now + NEWEST_SECONDS:
                 continue
             texts = (span.trace_id, span.span_id, span.parent_id, span.service, span.name)
-            row = _format(texts, span.began, span.duration_us, is_error=span.is_error, status_code=0)
+            row = _format(
+                texts, span.began, span.duration_us, is_error=span.is_error, status_code=span.status_code
+            )
             if self._volume.take(span.environment, len(row), self._note_volume):
                 rows.add(span.environment, span.began, row)
         if rows.count and not self._spool.is_full:

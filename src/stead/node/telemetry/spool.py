@@ -16,6 +16,7 @@ import zstandard
 
 from stead.node.sqlite import open_database, transaction
 from stead.protocol.telemetry import (
+    COLUMNS,
     MAX_COUNT,
     MAX_MOMENT,
     MAX_PARTS,
@@ -117,7 +118,7 @@ class NewRows:
 
     def compress(self) -> bytes:
         parts = tuple(Part(environment, len(rows)) for environment, rows in self._rows.items())
-        head = encode_head(ChunkHead(self.stream, parts))
+        head = encode_head(ChunkHead(self.stream, parts, len(COLUMNS[self.stream])))
         plain = b"".join(_name_environment(environment, rows) for environment, rows in self._rows.items())
         return b"\n".join([head, zstandard.ZstdCompressor(level=_LEVEL).compress(plain)])
 

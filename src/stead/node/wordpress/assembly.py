@@ -37,6 +37,7 @@ from stead.node.ssh.sessions import SshSessions
 from stead.node.ssh.site_programs import SitePrograms
 from stead.node.ssh.visitor import Report
 from stead.node.wordpress.captured_mail import CapturedMails
+from stead.node.wordpress.component_registry import Registry
 from stead.node.wordpress.cron_schedule import CronSchedule
 from stead.node.wordpress.mail import SiteMail
 from stead.node.wordpress.mail_relay import MailRelay
@@ -104,6 +105,12 @@ def wordpress_drivers(
         keep_running=settings.keep_sites_running,
         disk_overcommit=settings.disk_overcommit,
         image_maker=ImageMaker(images, run) if settings.images_on_demand else None,
+        registry=Registry(
+            settings.component_registry,
+            frozenset(host.strip() for host in settings.component_hosts.split(",") if host.strip()),
+            settings.component_trust,
+        ),
+        signatures=Path(settings.signatures) if settings.signatures else None,
     )
     programs = SitePrograms(runtime, runc, budget)
     sessions = SshSessions(access, programs, data / SSH_DIRECTORY, settings.gateway_uid, report_session)

@@ -7,9 +7,8 @@ not share memory, and a command that is cancelled leaves no process.
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from stead.node.containers.bundle import BindMount
@@ -17,8 +16,9 @@ from stead.node.containers.limits import ContainerFailed
 from stead.node.containers.runc import Runc, new_container
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.drivers.layout import check_identifier, sync_directory
-from stead.node.hosting.wake_budget import Needs, NoRoom, WakeBudget
+from stead.node.hosting.wake_budget import WakeBudget
 from stead.node.uninterrupted import run_in_thread
+from stead.node.wordpress.command_room import take_room
 from stead.node.wordpress.configuration_files import TEMPLATES
 from stead.node.wordpress.plan import WordPressPlan
 from stead.node.wordpress.program_files import own_files
@@ -49,18 +49,6 @@ _RESTRICTIONS = {
 }
 
 
-@dataclass(eq=False)
-class _RunningCommand:
-    """A command, as the budget of the node sees it. It does not make room for others before it ends."""
-
-    tenant: str
-    needs: Needs
-    quiet_seconds = awake_seconds = 0.0
-
-    async def sleep(self) -> None:
-        """Not called: a command is never quiet, and counts as one that has just begun."""
-
-
 class Commands:
     """`begun` is the directory that remembers which commands were begun."""
 
@@ -69,7 +57,7 @@ class Commands:
         self._places: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(PLACES))
 
     async def run(self, plan: WordPressPlan, work: RunCommand, task: Assignment) -> None:
-        async with self._places[plan.tenant], self._room(plan), own_files(plan) as own:
+        async with self._places[plan.tenant], take_room(self._budget, plan), own_files(plan) as own:
             await run_in_thread(self._remember, check_identifier(task.job))
             container = new_container(f"{plan.container.name}-", plan.paths.memory)
             configuration = container_of_command(own, work, container.cgroup)
@@ -82,19 +70,6 @@ class Commands:
             raise Refusal(FAILED, f"the command used more than {memory_mb} MB of memory")
         if code:
             raise Refusal(FAILED, f"the command ended with exit code {code}")
-
-    @asynccontextmanager
-    async def _room(self, plan: WordPressPlan) -> AsyncIterator[None]:
-        running = _RunningCommand(plan.tenant, plan.needs)
-        try:
-            async with self._budget.admit(running):
-                pass
-        except NoRoom:
-            raise Refusal("node.unavailable", "the node has no room for another command now") from None
-        try:
-            yield
-        finally:
-            self._budget.release(running)
 
     def _remember(self, job: str) -> None:
         """Refuse a command that was begun before, by an agent that was stopped."""
@@ -111,9 +86,15 @@ class Commands:
                     path.unlink()
 
 
-def container_of_command(plan: WordPressPlan, work: RunCommand, cgroup: str) -> Mapping[str, object]:
+def container_of_command(
+    plan: WordPressPlan,
+    work: RunCommand,
+    cgroup: str,
+    *,
+    mounts: tuple[BindMount, ...] = (),
+) -> Mapping[str, object]:
     """The configuration of its container."""
-    return plan.configure(_argv(work), _environment(work), *_mounts(plan), cgroup=cgroup)
+    return plan.configure(_argv(work), _environment(work), *_mounts(plan), *mounts, cgroup=cgroup)
 
 
 def _argv(work: RunCommand) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from stead.node.containers.disks import Disks
 from stead.node.containers.limits import MB, ContainerFailed
 from stead.node.containers.runc import Runc
 from stead.node.databases.databases import DatabaseLimits
-from stead.node.databases.dumps import DumpFailed, dump, read_back
+from stead.node.databases.dumps import DumpFailed, dump, dump_bound, read_back
 from stead.node.databases.loading import LoadFailed, load
 from stead.node.databases.names import schema_name
 from stead.node.databases.node_databases import NodeDatabases
@@ -46,8 +46,6 @@ PLACES, PER_TENANT = 3, 1
 """How many datasets are made at the same time on a node, and how many of those for one tenant."""
 PART = "staged"
 """The directory of the files in memory of a dataset that is being made."""
-_DUMP_FACTOR, _DUMP_SPARE = 4, 256 * MB
-"""A dump may be so much larger than the tables: binary values are written as hexadecimal digits."""
 _BEFORE = ".before.sql"
 """The end of the name of a dump that is kept after a push."""
 _POLL_SECONDS = 0.2
@@ -391,8 +389,3 @@ async def _measure(copy: TreeCopy) -> TreeSize:
         copy.stopped = True
         await asyncio.wait({running})
         copy.stopped = False
-
-
-def dump_bound(rows: int) -> int:
-    """How large a dump may become. Binary values need twice their size."""
-    return rows * _DUMP_FACTOR + _DUMP_SPARE

@@ -1,4 +1,4 @@
-"""A FastCGI client: one request to PHP-FPM over its socket, without a body."""
+"""A FastCGI client: one request to PHP-FPM over its socket."""
 
 import asyncio
 import itertools
@@ -14,6 +14,7 @@ RECORDS_AT_ONCE = 256
 _VERSION, _RESPONDER, _REQUEST = 1, 1, 1
 _BEGIN, _END, _PARAMS, _STDIN, _STDOUT = 1, 3, 4, 5, 6
 _HEADER_BYTES, _LONG = 8, 1 << 31
+_MAX_CONTENT = 65_535
 
 
 class RequestFailed(Exception):
@@ -41,8 +42,11 @@ def platform_parameters(script: str, path: str, url: str) -> dict[str, str]:
     }
 
 
-async def request(socket: Path, parameters: Mapping[str, str]) -> bytes:
-    """The response with its headers, cut at MAX_RESPONSE. Cancel it to stop waiting; PHP may go on."""
+async def request(
+    socket: Path, parameters: Mapping[str, str], body: bytes = b"", *, limit: int = MAX_RESPONSE
+) -> bytes:
+    """The last bytes of the response with its headers, at most `limit`. Cancel it to stop waiting; PHP may go
+    on."""
     directory = os.open(socket.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         # Through the descriptor of the directory: the path of a socket has at most 107 bytes.
@@ -52,16 +56,19 @@ async def request(socket: Path, parameters: Mapping[str, str]) -> bytes:
     try:
         params = b"".join(_pair(name.encode(), value.encode()) for name, value in parameters.items())
         writer.write(_record(_BEGIN, bytes([0, _RESPONDER, 0, 0, 0, 0, 0, 0])))
-        writer.write(_record(_PARAMS, params) + _record(_PARAMS, b"") + _record(_STDIN, b""))
+        writer.write(_record(_PARAMS, params) + _record(_PARAMS, b""))
+        for start in range(0, len(body), _MAX_CONTENT):
+            writer.write(_record(_STDIN, body[start : start + _MAX_CONTENT]))
+        writer.write(_record(_STDIN, b""))
         await writer.drain()
-        return await _read(reader)
+        return await _read(reader, limit)
     except (OSError, EOFError) as error:
         raise RequestFailed(type(error).__name__) from None
     finally:
         writer.close()
 
 
-async def _read(reader: asyncio.StreamReader) -> bytes:
+async def _read(reader: asyncio.StreamReader, limit: int = MAX_RESPONSE) -> bytes:
     output, read = bytearray(), 0
     for number in itertools.count(1):
         header = await reader.readexactly(_HEADER_BYTES)
@@ -76,11 +83,11 @@ async def _read(reader: asyncio.StreamReader) -> bytes:
         if header[1] == _STDOUT:
             output += content
             # Only the end is of interest.
-            if len(output) > 2 * MAX_RESPONSE:
-                del output[:-MAX_RESPONSE]
+            if len(output) > 2 * limit:
+                del output[:-limit]
         if number % RECORDS_AT_ONCE == 0:
             await asyncio.sleep(0)
-    return bytes(output[-MAX_RESPONSE:])
+    return bytes(output[-limit:])
 
 
 def _record(kind: int, content: bytes) -> bytes:

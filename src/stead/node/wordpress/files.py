@@ -159,6 +159,9 @@ def _fill(paths: EnvironmentPaths, core: Path, owner: int) -> None:
         paths.log.touch(mode=0o600)
         # PHP-FPM opens the file again through its own descriptor.
         os.chown(paths.log, owner, owner)
+    # A site that has filled its disk would leave no room for it.
+    with suppress(OSError):
+        paths.quarantine.mkdir(mode=0o700, exist_ok=True)
     if not paths.content.exists():
         _copy_content(core / CONTENT, paths.content, owner)
     _link_core(paths.site, core / CORE)

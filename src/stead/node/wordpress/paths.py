@@ -95,6 +95,11 @@ class EnvironmentPaths:
         return self.disk / "copying"
 
     @property
+    def quarantine(self) -> Path:
+        """For infected files on their way to the store. Only root can enter it."""
+        return self.disk / "quarantine"
+
+    @property
     def log(self) -> Path:
         return self.disk / "logs" / "php.log"
 

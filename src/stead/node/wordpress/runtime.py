@@ -27,12 +27,15 @@ from stead.node.hosting.hosts import Hosts
 from stead.node.images.image_store import ImageStore
 from stead.node.images.on_demand import ImageMaker
 from stead.node.images.recipe import ImageUnavailable
+from stead.node.scanning.scanner import Scanner, is_installed
 from stead.node.snapshots.restic import Restic
 from stead.node.uninterrupted import run_in_thread, run_uninterrupted
 from stead.node.wordpress import files
 from stead.node.wordpress.attachments import Attachments
+from stead.node.wordpress.cms_commands import CmsCommands
 from stead.node.wordpress.commands import Commands
 from stead.node.wordpress.compiled_core import CoreCompiler
+from stead.node.wordpress.component_registry import PUBLIC_REGISTRY, Registry
 from stead.node.wordpress.dataset_commands import DatasetCommands
 from stead.node.wordpress.datasets import DatasetMaker
 from stead.node.wordpress.environments import Environments, State
@@ -42,21 +45,29 @@ from stead.node.wordpress.paths import container_prefix
 from stead.node.wordpress.php_versions import PhpVersions
 from stead.node.wordpress.plan import WordPress, WordPressPlan
 from stead.node.wordpress.release_commands import ReleaseCommands
+from stead.node.wordpress.scan_commands import ScanCommands
 from stead.node.wordpress.site_services import SiteServices
 from stead.node.wordpress.snapshot_commands import SnapshotCommands
 from stead.node.wordpress.upkeep import ListSuspended, Upkeep
 from stead.protocol.commands import CapturedMail
+from stead.protocol.questions import Question
 from stead.protocol.work import (
+    ChangeComponents,
+    ChangeContent,
     CheckPhp,
     DiscardDataset,
     EnsureEnvironment,
     EnsureRelease,
+    ExportDatabase,
     PrepareDataset,
     Probe,
+    QuarantineFiles,
     RemoveEnvironment,
     RestartEnvironment,
+    RestoreFile,
     RestoreSnapshot,
     RunCommand,
+    ScanEnvironment,
     SetPassword,
     SuspendEnvironment,
     SwitchPhp,
@@ -89,11 +100,14 @@ class WordPressRuntime(Driver):
         disk_overcommit: float = 1.0,
         image_maker: ImageMaker | None = None,
         restic: Restic | None = None,
+        registry: Registry = PUBLIC_REGISTRY,
+        signatures: Path | None = None,
     ) -> None:
         """`refresh_egress` updates the addresses of the platform, which no site reaches. `list_suspended`
         returns which of the given environments the edges know as suspended, and since when. Both may block.
         `disk_overcommit` is how much more disk space may be promised than there is. `image_maker` makes
-        images that are missing; without it such sites are refused."""
+        images that are missing; without it such sites are refused. `signatures` is a directory of the
+        operator, for scans."""
         self._keep_running = keep_running
         self._hosts, self._databases, self._disks, self._runc = hosts, databases, disks, runc
         self._services = services
@@ -112,7 +126,15 @@ class WordPressRuntime(Driver):
             *(data / "hosting" / "snapshots", self.environments, self.datasets, self._maker, databases),
             *(disks, runc, space, restic or Restic(disks.run)),
         )
+        self._scanner = Scanner(data / "scanner", disks.run, signatures)
+        self.scans = ScanCommands(
+            data / "hosting" / "scans", self.environments, databases, disks, self._scanner
+        )
         self.releases = ReleaseCommands(self.environments, releases, self._attachments, databases, runc)
+        self.cms = CmsCommands(
+            *(data / "hosting", self.environments, hosts, databases, runc, disks.run, space),
+            *(services, registry, self.plan_program),
+        )
         self._commands = Commands(runc, hosts.budget, data / "hosting" / "commands")
         self._php = PhpVersions(
             *(state, hosts, images, image_maker, runc, databases),
@@ -139,10 +161,25 @@ class WordPressRuntime(Driver):
             Handler(TakeSnapshot, self.snapshots.take, ("cms",)),
             Handler(VerifySnapshot, self.snapshots.verify, ("cms",)),
             Handler(RestoreSnapshot, self.snapshots.restore, ("cms",)),
+            *self._scan_handlers,
             Handler(CheckPhp, self.check_php, ("cms",)),
             Handler(SwitchPhp, self.switch_php, ("cms",)),
             Handler(SetPassword, self.set_password, ("cms",)),
+            Handler(ChangeComponents, self.cms.change_components, ("cms",)),
+            Handler(ChangeContent, self.cms.change_content, ("cms",)),
+            Handler(ExportDatabase, self.cms.export_database, ("cms",)),
             Handler(RemoveEnvironment, self.remove_environment),
+        ]
+
+    @property
+    def _scan_handlers(self) -> Sequence[Handler[Any]]:
+        """Without clamd, a node refuses to scan: half a scan is none."""
+        if not is_installed():
+            return []
+        return [
+            Handler(ScanEnvironment, self.scans.scan, ("cms",)),
+            Handler(QuarantineFiles, self.scans.quarantine, ("cms",)),
+            Handler(RestoreFile, self.scans.restore, ("cms",)),
         ]
 
     async def list_environments(self) -> Collection[str]:
@@ -150,6 +187,9 @@ class WordPressRuntime(Driver):
 
     def room_mb(self) -> int:
         return self.environments.room_mb()
+
+    async def answer(self, question: Question) -> bytes | None:
+        return await self.cms.answer(question)
 
     def is_awake(self, environment: str) -> bool:
         hosted = self._hosts.find(environment)
@@ -192,6 +232,7 @@ class WordPressRuntime(Driver):
         await self._runc.remove_leftovers()
         await run_in_thread(self._maker.remove_interrupted_dumps)
         await run_in_thread(self.snapshots.clear)
+        await run_in_thread(self.cms.clear)
         known = [self.environments.paths(name).container_name for name in names]
         await self._hosts.remove_unknown_containers(known, self.environments.data / "hosting")
         for name in names:
@@ -205,6 +246,7 @@ class WordPressRuntime(Driver):
             await run_uninterrupted(self._stop())
 
     async def _stop(self) -> None:
+        await self._scanner.clamd.stop()
         await self._hosts.close(keep_running=self._keep_running)
         await self._attachments.close()
         if not self._keep_running:
@@ -329,6 +371,7 @@ class WordPressRuntime(Driver):
             await self._attachments.remove(name)
             await run_in_thread(self._maker.remove_dumps, name)
             await run_in_thread(self.snapshots.remove, name)
+            await run_in_thread(self.scans.remove, name)
             self.environments.release_images(name)
             self.environments.state.remove(name)
 

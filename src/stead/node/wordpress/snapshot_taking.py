@@ -16,7 +16,7 @@ from pathlib import Path
 
 from stead.mariadb.connection import connect
 from stead.node.databases.dump_digest import DumpDigest
-from stead.node.databases.dumps import DumpFailed, DumpUnsupported, dump
+from stead.node.databases.dumps import DumpFailed, DumpUnsupported, dump, dump_bound
 from stead.node.databases.node_databases import NodeDatabases
 from stead.node.disk_space import MB, DiskSpace
 from stead.node.drivers.driver import Assignment, Refusal
@@ -31,7 +31,6 @@ from stead.node.snapshots.restic import ListedEntry, Repository, SnapshotIncompl
 from stead.node.snapshots.together import run_together
 from stead.node.snapshots.tree_scan import Entry, ScanFailed, TreeScan, compare, decode
 from stead.node.uninterrupted import run_in_thread
-from stead.node.wordpress.datasets import dump_bound
 from stead.node.wordpress.plan import WordPressPlan
 from stead.protocol.snapshot_manifest import (
     DATABASE,

@@ -3,8 +3,9 @@ local pages = require "stead.pages"
 
 local M = {}
 
-function M.page(reason, detail)
-  local status, body, later = pages.render(reason)
+-- `extra` is HTML below the text.
+function M.page(reason, detail, extra)
+  local status, body, later = pages.render(reason, extra)
   ngx.status = status
   local header = ngx.header
   header["Content-Type"] = "text/html; charset=utf-8"
@@ -21,8 +22,13 @@ function M.page(reason, detail)
   return ngx.exit(status)
 end
 
+M.render = pages.render
+
 -- For errors of nginx itself.
 function M.status()
+  if ngx.status == 503 and (ngx.var.stead_function or "") ~= "" then
+    return M.page("function_stopped")
+  end
   return M.page(pages.reason(ngx.status))
 end
 

@@ -13,7 +13,8 @@ int kill(int, int);
 local SET_DEATH_SIGNAL, TERM = 1, 15
 local master
 
-local M = { id = "", run = "", rules = "", secure_port = 443, firewall = false, cache_bytes = 0 }
+local M = { id = "", run = "", rules = "", secure_port = 443, firewall = false, cache_bytes = 0,
+  has_preview_certificate = false }
 
 function M.set(given)
   for name, value in pairs(given) do
@@ -32,6 +33,7 @@ end
 -- pages from before are never found.
 function M.name_memory()
   ngx.shared.state:safe_add("instance", random_name(16))
+  ngx.shared.state:safe_add("access_key", random_name(32))
   ngx.shared.state:safe_add("generation", 0)
   ngx.shared.state:safe_add("certificates", 0)
   M.instance = ngx.shared.state:get("instance")

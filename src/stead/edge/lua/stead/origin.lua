@@ -1,4 +1,5 @@
 -- Handles responses of an application: how long they may be cached, their tags, and failed sign-ins.
+local access = require "stead.access"
 local answer = require "stead.answer"
 local lines = require "stead.lines"
 local records = require "stead.records"
@@ -103,8 +104,36 @@ function M.broken()
   return answer.status()
 end
 
-function M.signed_in()
+-- Runs before the response of a function is sent. A process of a function says only why there is no response; the page
+-- for visitors is the edge's.
+function M.function_answered()
+  access.keep_private()
+  local reason = ngx.var.upstream_http_x_stead_reason
+  if not reason then
+    return
+  end
+  local header = ngx.header
+  local status, body, later = answer.render(reason)
+  ngx.status, ngx.ctx.stead_page = status, body
+  header["Content-Type"] = "text/html; charset=utf-8"
+  header["Content-Length"] = #body
+  header["Cache-Control"] = "no-store"
+  header["X-Stead-Reason"] = reason
+  header["Retry-After"] = later
+end
+
+function M.function_body()
+  local page = ngx.ctx.stead_page
+  if page then
+    ngx.arg[1], ngx.arg[2] = page, true
+    ngx.ctx.stead_page = ""
+  end
+end
+
+-- Runs before the response is sent to the visitor.
+function M.answered()
   local var = ngx.var
+  access.keep_private()
   if var.stead_login == "1" then
     lockout.note(var.stead_environment, var.stead_visitor, ngx.status)
   end

@@ -14,9 +14,9 @@ local pagecache = require "stead.pagecache"
 local addresses = require "stead.addresses"
 
 local shared = ngx.shared
-local state, records, rules, certificates, purges =
-  shared.state, shared.records, shared.redirects, shared.certificates, shared.purges
-local split, join, sub = lines.split, lines.join, string.sub
+local state, records, rules, certificates, purges, misses =
+  shared.state, shared.records, shared.redirects, shared.certificates, shared.purges, shared.misses
+local split, join, sub, find = lines.split, lines.join, string.sub, string.find
 
 local M = {}
 
@@ -25,6 +25,8 @@ local MAX_VIEWS = 20000
 local TOMBSTONE_SECONDS = 60
 -- The old redirects of a site are kept until the record that names the new version has arrived.
 local OLD_RULES_SECONDS = 600
+-- A permanent host is looked up again after this time.
+local PERMANENT_HOST_SECONDS = 600
 local PURGE_SECONDS = 2592000 + 86400
 -- An environment with more purged URLs and tags than this has all its pages purged instead.
 local MAX_PURGES = 256
@@ -51,11 +53,11 @@ local function full(name)
 end
 
 -- A failed write removes the old value, so `before` is restored if the record does not fit.
-local function put(dict, name, key, revision, content, missing_only, before)
+local function put(dict, name, key, revision, content, missing_only, before, seconds)
   local raw = join(revision, content)
   local ok, problem
   if missing_only then
-    ok, problem = dict:safe_add(key, raw)
+    ok, problem = dict:safe_add(key, raw, seconds or 0)
     if problem == "exists" then
       return true
     end
@@ -83,12 +85,30 @@ local kinds = {}
 local TLS = " tls"
 -- Precedes the host that visitors are redirected to, between the two.
 local TO = " to "
+-- Precedes the release that a permanent host always shows. It has none of the other two.
+local AT = " at "
+
+-- The permanent host of a deployment. Most of them are never visited, so the feed only says that there is one. It is
+-- looked up when a visitor comes, and kept for a while.
+local function put_permanent(name, key, revision, value, missing_only)
+  if not missing_only then
+    misses:delete("host/" .. name)
+    return true
+  end
+  return put(records, "records", key, revision, value.environment .. AT .. value.release, true, nil,
+    PERMANENT_HOST_SECONDS)
+end
 
 function kinds.host(name, revision, value, missing_only)
   local key = "h:" .. name
   local newer, was, before = older(records, key, revision)
   if not newer then
     return true
+  elseif value and (not value.environment or (value.release or "") ~= "") then
+    return put_permanent(name, key, revision, value, missing_only)
+  elseif not value and (not was or find(was, AT, 1, true)) then
+    -- Permanent hosts are not counted.
+    return put(records, "records", key, revision, "", missing_only, before)
   end
   local content = ""
   if value then
@@ -397,7 +417,7 @@ function M.view(host)
   end
   local secure = target:sub(-#TLS) == TLS
   local rest = secure and target:sub(1, -#TLS - 1) or target
-  local environment, redirect_to = rest:match "^(%S+) to (%S+)$"
+  local environment, word, what = rest:match "^(%S+) (%a+) (%S+)$"
   environment = environment or rest
   local raw = records:get("e:" .. environment)
   if not raw then
@@ -411,10 +431,24 @@ function M.view(host)
   if text == "" then
     return nil, true
   end
-  local view = views.make(environment, cjson.decode(text), require("stead.node").id, secure)
-  view.redirect_to = redirect_to
+  local record = cjson.decode(text)
+  if word == "at" and type(record) == "table" then
+    record = views.permanent(record, what)
+  end
+  local node = require "stead.node"
+  -- Permanent hosts have no certificates of their own.
+  local is_secure = secure or (word == "at" and node.has_preview_certificate)
+  local view = views.make(environment, record, node.id, is_secure)
+  view.redirect_to = word == "to" and what or nil
   cache:set(host, { generation = now, target = target, raw = raw, view = view })
   return view
+end
+
+local PERMANENT = "^" .. ("%w"):rep(26) .. "%-%-"
+
+-- Whether the name is that of a permanent host: the 26 characters of a deployment's id, two hyphens, and the site.
+function M.is_permanent(host)
+  return find(host, PERMANENT) ~= nil
 end
 
 function M.certificate(host)

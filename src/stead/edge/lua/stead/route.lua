@@ -1,4 +1,5 @@
 -- Decides how a request is answered.
+local access = require "stead.access"
 local addresses = require "stead.addresses"
 local answer = require "stead.answer"
 local cache_rules = require "stead.cache_rules"
@@ -20,7 +21,7 @@ local trace = require "stead.trace"
 local ngx, var = ngx, ngx.var
 local byte, find, sub, gsub, lower = string.byte, string.find, string.sub, string.gsub, string.lower
 local view_of, is_peer = records.view, records.is_peer
-local pages = ngx.shared.pages
+local pages, state = ngx.shared.pages, ngx.shared.state
 
 local M = {}
 local SLASH, DOT = 47, 46
@@ -43,7 +44,7 @@ local function look_up(host, known)
       return view
     end
     return answer.page("unreleased", "the environment of this host is not known yet")
-  elseif result == "unreachable" and not records.complete() then
+  elseif result == "unreachable" and (not records.complete() or records.is_permanent(host)) then
     return answer.page("starting")
   end
   return answer.page("unknown_host")
@@ -243,6 +244,12 @@ local function check(view, uri, was_forwarded, is_trusted)
   if view.allowed and not probed and not addresses.contains(view.allowed, var.stead_visitor) then
     return answer.page("not_allowed")
   end
+  if view.protection and not probed then
+    access.require(view, var.host, uri)
+  end
+  if view.quarantined and view.quarantined[uri] then
+    return answer.page("quarantined")
+  end
   if view.rules then
     local location, code = find_redirect(view, uri)
     if location then
@@ -298,6 +305,29 @@ local function prepare(host, secure)
   return view, was_forwarded, is_trusted
 end
 
+local function find_function(view, uri)
+  for _, each in ipairs(view.functions or {}) do
+    if uri == each.path or sub(uri, 1, #each.below) == each.below then
+      return each
+    end
+  end
+end
+
+-- The limits of the function are those of its owner, so they are checked before anything of it runs.
+local function serve_function(view, found)
+  begin_trace(view)
+  var.stead_function = found.socket
+  if (tonumber(var.http_content_length) or 0) > found.bytes then
+    return answer.page("too_large")
+  end
+  local now = ngx.time()
+  local count = state:incr("f:" .. found.socket .. ":" .. now, 1, 0, 2)
+  if count and count > found.rate then
+    return answer.page("function_rate_limit")
+  end
+  return ngx.exec("@functions")
+end
+
 local function query_args()
   return ngx.req.get_uri_args(100)
 end
@@ -334,16 +364,29 @@ local function set_headers(decision)
   for at = 1, #list, 2 do
     header[list[at]] = list[at + 1]
   end
-  if decision.shared and ngx.req.get_method() == "OPTIONS"
-    and var.http_access_control_request_method then
-    header["Allow"] = "GET, HEAD, OPTIONS"
+  return decision.shared
+end
+
+-- The headers of the environment come after those of its release.
+local function set_own_headers(decision, is_shared)
+  local header, removed = ngx.header, decision.removed
+  for at = 1, #removed do
+    header[removed[at]] = nil
+    is_shared = is_shared and removed[at] ~= "access-control-allow-origin"
+  end
+  return set_headers(decision) or is_shared
+end
+
+local function answer_preflight()
+  if ngx.req.get_method() == "OPTIONS" and var.http_access_control_request_method then
+    ngx.header["Allow"] = "GET, HEAD, OPTIONS"
     ngx.status = 204
     return ngx.exit(204)
   end
 end
 
--- What the files of the release say about a request that comes before them.
-local function apply_site_rules(uri)
+-- What the files of the release and the settings of the environment say about a request that comes before files.
+local function apply_site_rules(view, uri)
   if site_rules.FILES[uri] then
     return ngx.exit(404)
   elseif ASSOCIATION[uri] then
@@ -355,14 +398,32 @@ local function apply_site_rules(uri)
   local rules = site_rules.of(var.stead_release, node.rules)
   if rules == nil then
     return answer.page("busy")
-  elseif rules then
-    local decision, rule, captures = site_rules.decide(var.stead_release, rules, uri, query_args)
+  elseif not rules and not view.headers then
+    return
+  end
+  local is_set, is_shared, decision, rule, captures = false, false, nil, nil, nil
+  if rules then
+    decision, rule, captures = site_rules.decide(rules, uri, query_args)
     if decision.headers then
-      set_headers(decision)
+      is_set, is_shared = true, set_headers(decision)
     end
-    if rule then
-      follow(rule, captures, uri)
+  end
+  if view.headers then
+    decision = site_rules.decide_settings(view.headers, uri)
+    if decision.headers then
+      is_set, is_shared = true, set_own_headers(decision, is_shared)
     end
+  end
+  if is_set then
+    if view.protection then
+      access.forbid_sharing()
+    end
+    if is_shared then
+      answer_preflight()
+    end
+  end
+  if rule then
+    follow(rule, captures, uri)
   end
 end
 
@@ -378,22 +439,29 @@ local function serve(host, secure)
     if view.runtime == "cms" then
       return serve_application(view, host, uri, var.stead_seen_scheme)
     elseif view.runtime == "wasm" then
-      begin_trace(view)
-      return ngx.exec("@functions")
+      local found = find_function(view, uri)
+      if found then
+        return serve_function(view, found)
+      elseif view.protection then
+        access.forbid_sharing()
+      end
     end
   end
   var.stead_index = byte(uri, -1) == SLASH and "index.html" or ""
   if find(uri, "/.", 1, true) and is_hidden(uri) then
     return ngx.exit(404)
   end
-  apply_site_rules(uri)
+  apply_site_rules(view, uri)
 end
 
 local function call_function(host, secure)
   local view, was_forwarded, is_trusted = prepare(host, secure)
   check(view, var.uri, was_forwarded, is_trusted)
-  begin_trace(view)
-  return ngx.exec("@functions")
+  local found = find_function(view, var.uri)
+  if not found then
+    return answer.page("not_found")
+  end
+  return serve_function(view, found)
 end
 
 -- A browser sends what it has measured.
@@ -470,6 +538,7 @@ function M.missing()
     -- The next release may turn the page into a directory or back: browsers that remembered the redirects of both
     -- releases would follow them in a circle.
     ngx.header["Cache-Control"] = "public, max-age=0, must-revalidate"
+    access.keep_private()
     return ngx.redirect(redirects.location("/*", escape_percent(sub(canonical, 2)), var.args), 301)
   end
   if var.stead_rewritten ~= "1" and not site_rules.FILES[uri] then

@@ -8,7 +8,6 @@ local byte, sub, find, gsub, format, concat =
 local M = {}
 
 local SLASH = 47
-local MAX_SEGMENTS = 33
 local MAX_FILE_BYTES = 3 * 2 ^ 20
 -- The compiled rules that a worker keeps, in bytes of JSON.
 local MAX_CACHED_BYTES = 24 * 2 ^ 20
@@ -18,13 +17,13 @@ local MAX_LOADED_PER_SECOND = 8 * 2 ^ 20
 local NONE_SECONDS = 60
 -- The headers of one response.
 local MAX_HEADERS, MAX_HEADER_BYTES = 60, 8192
--- The paths for which a worker remembers what the rules say. Releases never change, so it stays true.
-local MAX_DECISIONS, MAX_DECIDED_PATH = 2048, 256
+-- The sets of header rules of a release for which a worker remembers what they say together.
+local MAX_DECISIONS = 256
 
 -- Files that are instructions for the edge and never served.
 M.FILES = { ["/_redirects"] = true, ["/_headers"] = true, ["/stead.json"] = true }
 
-local cache, cached_bytes, second, loaded, decisions
+local cache, cached_bytes, second, loaded
 
 local function read(path)
   local file = io.open(path, "rb")
@@ -76,50 +75,61 @@ local function without_slash(path)
   return last == #path and path or sub(path, 1, last)
 end
 
--- The first segments of a path, and where each of them begins.
-local function split(path)
-  local segments, starts, count, at = {}, {}, 0, 2
-  while at <= #path and count < MAX_SEGMENTS do
-    local slash = find(path, "/", at, true) or #path + 1
-    count = count + 1
-    segments[count], starts[count] = sub(path, at, slash - 1), at
-    at = slash + 1
+-- The branches of a tree that match a path: the numbers of their rules, the rest that a star matches, and the captured
+-- segments. They are overwritten by the next search, so that a search allocates nothing.
+local numbers_of, rest_of, captures_of, matches = {}, {}, {}, 0
+
+local function add_match(numbers, rest, captures, depth)
+  matches = matches + 1
+  numbers_of[matches], rest_of[matches] = numbers, rest
+  local copied = false
+  if depth > 0 then
+    copied = {}
+    for at = 1, depth do
+      copied[at] = captures[at]
+    end
   end
-  starts[count + 1] = at
-  return segments, starts, count
+  captures_of[matches] = copied
 end
 
--- Calls `found(numbers, captures, depth, rest)` for every branch of the tree that matches.
-local function walk(node, path, segments, starts, count, at, captures, depth, found)
+-- `at` is where the next segment begins. Segments are read one by one: most paths leave the tree at the first.
+local function walk(node, path, at, captures, depth)
   if node.s then
-    found(node.s, captures, depth, sub(path, starts[at] or #path + 1))
+    add_match(node.s, at, captures, depth)
   end
-  if at > count then
-    if node.i and (starts[at] or 0) > #path then
-      found(node.i, captures, depth, nil)
+  if at > #path then
+    if node.i then
+      add_match(node.i, false, captures, depth)
     end
     return
   end
-  local segment = segments[at]
-  local literal = node.l and node.l[segment]
-  if literal then
-    walk(literal, path, segments, starts, count, at + 1, captures, depth, found)
+  local literals, any = node.l, node.p
+  if not literals and not any then
+    return
   end
-  if node.p and segment ~= "" then
+  local slash = find(path, "/", at, true) or #path + 1
+  local segment = sub(path, at, slash - 1)
+  local literal = literals and literals[segment]
+  if literal then
+    walk(literal, path, slash + 1, captures, depth)
+  end
+  if any and segment ~= "" then
     captures[depth + 1] = segment
-    walk(node.p, path, segments, starts, count, at + 1, captures, depth + 1, found)
+    walk(any, path, slash + 1, captures, depth + 1)
   end
 end
 
-local function each_match(index, path, found)
-  path = without_slash(path)
+local captured = {}
+
+-- Finds all matches of a path, which has no slash at its end.
+local function search(index, path)
+  matches = 0
   local exact = index.exact and index.exact[path]
   if exact then
-    found(exact, {}, 0, nil)
+    add_match(exact, false, captured, 0)
   end
   if index.tree then
-    local segments, starts, count = split(path)
-    walk(index.tree, path, segments, starts, count, 1, {}, 0, found)
+    walk(index.tree, path, 2, captured, 0)
   end
 end
 
@@ -143,38 +153,63 @@ local function match_query(wanted, get_args)
   return values
 end
 
+-- Which kinds of redirects there are, so that a search for others is left out.
+local function describe(index)
+  index.described, index.has_forced, index.has_others = true, false, false
+  for at = 1, #index.rules do
+    if index.rules[at].force == true then
+      index.has_forced = true
+    else
+      index.has_others = true
+    end
+  end
+end
+
+-- The captures of a match, with the values of its query; number 0 is the rest that its star matches.
+local function fill_captures(match, path, values)
+  local rest, chosen = rest_of[match], captures_of[match] or {}
+  local count = #chosen
+  chosen[0] = rest and sub(path, rest) or ""
+  for more = 1, values and #values or 0 do
+    chosen[count + more] = values[more]
+  end
+  return chosen
+end
+
 -- Finds the first redirect for a path, among those that come before files, or among the others. Returns the rule and
--- its captures; number 0 is the rest that its star matches.
+-- its captures.
 function M.find(rules, path, forced, get_args)
   local index = rules.redirects
   if not index then
     return nil
+  elseif not index.described then
+    describe(index)
   end
-  local best, chosen
-  each_match(index, path, function(numbers, captures, depth, rest)
-    for at = 1, #numbers do
-      local number = numbers[at]
+  if forced and not index.has_forced or not forced and not index.has_others then
+    return nil
+  end
+  path = without_slash(path)
+  search(index, path)
+  local best, match, captures
+  for at = 1, matches do
+    local numbers = numbers_of[at]
+    for each = 1, #numbers do
+      local number = numbers[each]
       if best and number >= best then
-        return
+        break
       end
       local rule = index.rules[number]
       if (rule.force == true) == forced then
         local values = rule.query and match_query(rule.query, get_args)
         if values or not rule.query then
-          best, chosen = number, { [0] = rest or "" }
-          for capture = 1, depth do
-            chosen[capture] = captures[capture]
-          end
-          for more = 1, values and #values or 0 do
-            chosen[depth + more] = values[more]
-          end
-          return
+          best, match, captures = number, at, values
+          break
         end
       end
     end
-  end)
+  end
   if best then
-    return index.rules[best], chosen
+    return index.rules[best], fill_captures(match, path, captures)
   end
 end
 
@@ -242,28 +277,11 @@ function M.target(to, captures)
   return path
 end
 
--- The headers for a path: a list of names and values. Values of several rules are joined.
-function M.headers(rules, path)
-  local index = rules.headers
-  if not index then
-    return nil
-  end
-  local matched, count = {}, 0
-  each_match(index, path, function(numbers)
-    for at = 1, #numbers do
-      count = count + 1
-      matched[count] = numbers[at]
-    end
-  end)
-  if count == 0 then
-    return nil
-  end
-  if count > 1 then
-    table.sort(matched)
-  end
+-- The headers that rules set, in the order of their numbers. Values of several rules are joined.
+local function join_headers(index, numbers)
   local values, names, order, bytes, set = {}, {}, 0, 0, 0
-  for at = 1, count do
-    local list = index.rules[matched[at]]
+  for at = 1, #numbers do
+    local list = index.rules[numbers[at]]
     for each = 1, #list do
       local name, value = list[each][1], list[each][2]
       local key = name:lower()
@@ -300,44 +318,80 @@ local function in_order(values, names)
   return list
 end
 
--- Whether a redirect depends on the query of a request.
-local function has_queries(index)
-  if not index then
-    return false
-  elseif index.queried == nil then
-    index.queried = false
-    for at = 1, #index.rules do
-      index.queried = index.queried or index.rules[at].query ~= nil
+-- The headers that rules remove and do not set again, without the order of `join_headers`.
+local function find_removed(index, numbers, values)
+  local removed, seen = {}, {}
+  for at = 1, #numbers do
+    local list = index.rules[numbers[at]]
+    for each = 1, #list do
+      local key = list[each][1]:lower()
+      if not list[each][2] and not values[key] and not seen[key] then
+        seen[key] = true
+        removed[#removed + 1] = key
+      end
     end
   end
-  return index.queried
+  return removed
 end
 
--- What the rules say about a path before files are looked for: a table with `headers`, names and values in turn, and
--- `shared` if other origins may read it; then the redirect and its captures.
-function M.decide(release, rules, path, get_args)
-  decisions = decisions or require("resty.lrucache").new(MAX_DECISIONS)
-  -- The name of a release has no slash, and a path begins with one.
-  local key = #path <= MAX_DECIDED_PATH and release .. path
-  local decision = key and decisions:get(key)
+local NO_HEADERS = {}
+
+-- The numbers of the header rules that match, in order, and a key that stands for them; nil without any.
+local function match_headers(index, path)
+  search(index, path)
+  if matches == 0 then
+    return nil
+  elseif matches == 1 and #numbers_of[1] == 1 then
+    return numbers_of[1], numbers_of[1][1]
+  end
+  local found, count = {}, 0
+  for at = 1, matches do
+    for each = 1, #numbers_of[at] do
+      count = count + 1
+      found[count] = numbers_of[at][each]
+    end
+  end
+  table.sort(found)
+  return found, concat(found, ",")
+end
+
+-- The headers for a path: a table with `headers`, names and values in turn, `removed`, and `shared` if other origins may
+-- read it.
+-- What a set of rules says together is remembered: a site has many paths, but few sets of rules that match one.
+local function decide_headers(index, path)
+  local numbers, key = match_headers(index, path)
+  if not numbers then
+    return NO_HEADERS
+  end
+  local decided = index.decided
+  if not decided or index.decided_count >= MAX_DECISIONS then
+    decided, index.decided_count = {}, 0
+    index.decided = decided
+  end
+  local decision = decided[key]
   if not decision then
-    decision = { queried = has_queries(rules.redirects) }
-    local values, names = M.headers(rules, path)
-    if values then
-      decision.headers = in_order(values, names)
-      decision.shared = values["access-control-allow-origin"] ~= nil
-    end
-    if not decision.queried then
-      decision.rule, decision.captures = M.find(rules, path, true, get_args)
-    end
-    if key then
-      decisions:set(key, decision)
-    end
+    local values, names = join_headers(index, numbers)
+    decision = {
+      headers = in_order(values, names),
+      removed = find_removed(index, numbers, values),
+      shared = values["access-control-allow-origin"] ~= nil,
+    }
+    decided[key] = decision
+    index.decided_count = index.decided_count + 1
   end
-  if decision.queried then
-    return decision, M.find(rules, path, true, get_args)
-  end
-  return decision, decision.rule, decision.captures
+  return decision
+end
+
+-- The headers for a path by the settings of the environment, as `decide_headers` returns them. `removed` lists those
+-- that the release may have set.
+function M.decide_settings(index, path)
+  return decide_headers(index, without_slash(path))
+end
+
+-- What the rules say about a path before files are looked for: its headers, then the redirect and its captures.
+function M.decide(rules, path, get_args)
+  local decision = rules.headers and decide_headers(rules.headers, without_slash(path)) or NO_HEADERS
+  return decision, M.find(rules, path, true, get_args)
 end
 
 return M

@@ -4,11 +4,18 @@ local cjson = require "cjson.safe"
 local lrucache = require "resty.lrucache"
 local ssl = require "ngx.ssl"
 local lines = require "stead.lines"
+local node = require "stead.node"
 local records = require "stead.records"
 local store = require "stead.store"
 
 local M = {}
 local parsed = lrucache.new(5000)
+
+-- The certificate in the configuration is that of the preview domain. A domain of a customer may look like a permanent
+-- host, so a certificate for exactly this name comes first.
+local function uses_preview_certificate(name)
+  return node.has_preview_certificate and records.is_permanent(name)
+end
 
 local function find(name)
   local raw = records.certificate(name)
@@ -47,9 +54,11 @@ local function certificate(name)
 end
 
 function M.serve()
-  local name = ssl.server_name()
-  local pair = name and certificate(name:lower())
-  if not pair then
+  local name = (ssl.server_name() or ""):lower()
+  local pair = name ~= "" and certificate(name)
+  if not pair and uses_preview_certificate(name) then
+    return
+  elseif not pair then
     return ngx.exit(ngx.ERROR)
   end
   ssl.clear_certs()

@@ -5,6 +5,20 @@ local redirects = require "stead.redirects"
 
 local M = {}
 
+-- How visitors prove that they may see a preview. A cookie is valid as long as `proof` stays the same.
+local function protection(given)
+  local made = {
+    mode = given.mode,
+    salt = given.salt or "",
+    digest = given.digest or "",
+    iterations = tonumber(given.iterations) or 0,
+    public_key = given.public_key or "",
+    sign_in = given.sign_in or "",
+  }
+  made.proof = made.mode == "team" and made.public_key or made.salt .. made.digest
+  return made
+end
+
 local function is_name(text)
   return type(text) == "string" and #text <= 128 and text:find "^[%w][%w_-]*$" ~= nil
 end
@@ -12,6 +26,33 @@ end
 -- Releases become paths, so a leading dot or a slash is refused.
 local function is_release(text)
   return type(text) == "string" and #text <= 160 and text:find "^[%w][%w._-]*$" ~= nil
+end
+
+-- The record of the environment as the permanent host of one of its deployments shows it.
+function M.permanent(record, release)
+  record.release, record.permanent, record.noindex = release, true, true
+  if (record.runtime or "static") ~= "static" then
+    record.state, record.reason = "unreleased", "only static sites have permanent URLs"
+  end
+  return record
+end
+
+-- The functions of a site, the longest path first.
+local function read_functions(listed)
+  local functions = {}
+  for _, each in ipairs(type(listed) == "table" and listed or {}) do
+    local path, version = each[1], each[2]
+    if type(path) == "string" and type(version) == "string" and version:find "^fnv_%w+$" then
+      functions[#functions + 1] = {
+        path = path,
+        below = path .. "/",
+        socket = version:sub(5),
+        rate = tonumber(each[3]) or 100,
+        bytes = tonumber(each[4]) or 2 ^ 20,
+      }
+    end
+  end
+  return functions
 end
 
 function M.make(environment, record, node, secure)
@@ -39,6 +80,9 @@ function M.make(environment, record, node, secure)
   if not is_release(view.release) then
     view.state, view.reason = "unreleased", "the release has no proper name"
   end
+  if view.runtime == "wasm" then
+    view.functions = read_functions(record.functions)
+  end
   local hsts = tonumber(record.hsts) or 0
   if hsts > 0 then
     view.hsts = string.format("max-age=%d", hsts)
@@ -50,12 +94,24 @@ function M.make(environment, record, node, secure)
     view.rules = redirects.base(view.site, record.redirects.version)
     view.lengths = type(record.redirects.lengths) == "table" and record.redirects.lengths or {}
   end
+  if type(record.quarantined) == "table" and #record.quarantined > 0 then
+    view.quarantined = {}
+    for _, path in ipairs(record.quarantined) do
+      view.quarantined[path] = true
+    end
+  end
+  if type(record.headers) == "table" and type(record.headers.rules) == "table" then
+    view.headers = record.headers
+  end
   if type(record.partner) == "table" then
     view.partner = { client = record.partner.client, digest = record.partner.digest }
   end
+  if type(record.protection) == "table" and (record.protection.everywhere or record.permanent) then
+    view.protection = protection(record.protection)
+  end
   -- Files can be served without further checks.
   view.simple = view.here and view.state == "serving" and view.runtime == "static"
-    and not view.allowed and not view.rules and not view.partner
+    and not view.allowed and not view.rules and not view.partner and not view.protection
   return view
 end
 

@@ -33,3 +33,5 @@ if [ -e .gitmodules ]; then
   git submodule update --init --recursive --depth 1 --quiet || exit 13
 fi
 git log -1 --format='%H%x00%an%x00%B' >"$HOME/commit"
+# The entries of the top directory, and all directories: what has changed since an earlier build.
+{ git ls-tree -z HEAD && git ls-tree -r -d -z HEAD; } >"$HOME/tree"

@@ -1,0 +1,1 @@
+"""The users of sites, in WordPress."""

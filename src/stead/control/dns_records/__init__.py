@@ -1,0 +1,1 @@
+"""DNS records of sites whose zone the platform serves."""

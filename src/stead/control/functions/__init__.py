@@ -1,0 +1,1 @@
+"""WebAssembly functions: built from source, served on the domain of their site, with state and secrets."""

@@ -1,0 +1,1 @@
+"""Secrets and plain variables of environments, which builds read as environment variables."""

@@ -1,0 +1,1 @@
+"""Vulnerabilities of WordPress, plugins and themes: the feed, the inventory of sites, and what matches."""

@@ -1,0 +1,244 @@
+"""What the functions of all sites of a node share: no site takes all of it."""
+
+import asyncio
+import os
+import threading
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+import pytest
+
+from stead.node.containers import cgroups
+from stead.node.containers.limits import first_uid
+from stead.node.containers.names import LOOKUPS_AT_ONCE, LimitedNames
+from stead.node.functions import bindings, places
+from stead.node.functions.body_room import BodyRoom, HeldBody
+from stead.node.functions.capacity import Capacity, RunningWorker
+from stead.node.functions.container import SLOT
+from stead.node.functions.driver import prepare_directories
+from stead.node.functions.log_files import BYTES_BURST, LogFiles
+from stead.node.functions.process_messages import read_message
+from stead.shared.address_policy import Address
+from tests.node.functions.hosting import Hosting, binding
+from tests.node.functions.modules import answering, calling, module
+from tests.node.functions.test_log_files import SPEC
+from tests.node.harness import until
+from tests.patience import time_limit
+
+CAPACITY = Capacity(of_node=6, of_site=4, site_memory_mb=300)
+
+
+def _worker(number: int, site: str, *, idle: bool = True, memory_mb: int = 64) -> RunningWorker:
+    """The one with the smallest number has not been used for longest."""
+    return RunningWorker(number, site, memory_mb, float(number), idle)
+
+
+def test_a_site_that_has_its_share_of_processes_ends_an_idle_one_of_its_own() -> None:
+    own = [_worker(3, "a"), _worker(1, "a", idle=False), _worker(2, "a"), _worker(4, "a")]
+    assert CAPACITY.decide("a", 10, [*own, _worker(0, "b")]) == (True, [2])
+    assert CAPACITY.decide("b", 10, [*own, _worker(0, "b")]) == (True, [])
+
+
+def test_a_site_whose_processes_are_all_busy_waits_and_others_do_not() -> None:
+    busy = [_worker(number, "a", idle=False) for number in range(4)]
+    assert CAPACITY.decide("a", 10, busy) == (False, [])
+    assert CAPACITY.decide("b", 64, busy) == (True, [])
+
+
+def test_a_site_has_its_share_of_memory_and_always_one_process() -> None:
+    large = [_worker(1, "a", idle=False, memory_mb=256)]
+    assert CAPACITY.decide("a", 64, large) == (False, [])
+    assert CAPACITY.decide("a", 44, large) == (True, [])
+    assert CAPACITY.decide("a", 512, []) == (True, [])
+
+
+def test_a_full_node_ends_the_process_that_was_idle_for_longest() -> None:
+    every = [_worker(number, site) for number, site in enumerate("bcbcbc")]
+    assert CAPACITY.decide("a", 64, every) == (True, [0])
+    busy = [_worker(number, site, idle=False) for number, site in enumerate("bcbcbc")]
+    assert CAPACITY.decide("a", 64, busy) == (False, [])
+
+
+async def test_messages_of_a_site_wait_for_room_and_those_of_others_do_not() -> None:
+    room = BodyRoom(total=400_000, each=200_000)
+    held = HeldBody(room, "a")
+    assert held.grow(150_000)
+    assert not held.grow(100_000)
+    waiting = asyncio.create_task(_pass_through(room, "a", 100_000))
+    async with time_limit(10):
+        await _pass_through(room, "b", 150_000)
+        await _pass_through(room, "a", 1000)
+    assert not waiting.done()
+    held.release()
+    async with time_limit(10):
+        await waiting
+    assert HeldBody(room, "a").grow(200_000)
+
+
+async def _pass_through(room: BodyRoom, site: str, size: int) -> None:
+    async with room.hold(site, size):
+        pass
+
+
+async def test_a_lookup_that_nobody_waits_for_still_counts() -> None:
+    """Its thread is in use until the name server answers."""
+    answered = threading.Event()
+
+    async def look_up(*_: object) -> list[Address]:
+        await asyncio.to_thread(answered.wait)
+        return [ip_address("192.0.2.1")]
+
+    names = LimitedNames(look_up)
+    asking = [asyncio.create_task(names("slow.example", 443)) for _ in range(LOOKUPS_AT_ONCE)]
+    await asyncio.sleep(0)
+    for task in asking:
+        task.cancel()
+    await asyncio.wait(asking)
+    late = asyncio.create_task(names("other.example", 443))
+    done, _ = await asyncio.wait({late}, timeout=0.1)
+    assert not done
+    answered.set()
+    async with time_limit(10):
+        assert await late == [ip_address("192.0.2.1")]
+
+
+async def test_a_site_fetches_a_limited_number_of_times(host: Hosting) -> None:
+    spec = await host.serve(
+        answering(), site="site_f", bindings=(binding("fetch", "WEB", allow=("a.example",)),)
+    )
+    question = {"url": "https://not-listed.example.com/"}
+    codes = [
+        (await host.call_host(spec, "fetch", question))["error"]["code"]
+        for _ in range(bindings.FETCHES_BURST + 50)
+    ]
+    assert codes[0] == "fetch.refused"
+    assert "fetch.rate_limited" in codes
+    other = await host.serve(answering(), site="site_g")
+    assert (await host.call_host(other, "fetch", question))["error"]["code"] == "fetch.refused"
+
+
+async def test_what_a_compromised_process_says_ends_only_itself(host: Hosting) -> None:
+    """It may send anything to the host."""
+    spec = await host.serve(answering(), site="site_h")
+    bad: list[dict[str, Any]] = [
+        {"left_ms": "soon", "arg": {}},
+        {"left_ms": None, "arg": {}},
+        {"arg": 7},
+        {"left_ms": 1e400, "arg": {"url": ["x"]}},
+    ]
+    for question in bad:
+        told = await host.bindings.answer(spec, {"op": "fetch", **question})
+        assert told["error"]["code"] in ("request.invalid", "fetch.refused", "time.exhausted")
+
+
+async def test_a_process_reports_a_limited_amount(host: Hosting) -> None:
+    """All of them are read by one process."""
+    spec = await host.serve(calling("log", {"text": "x" * 60_000}, times=1), site="site_i")
+    for _ in range(60):
+        assert await host.ask(spec) is not None
+    reported = sum(
+        len(line) for version, told in host.reports if version == spec.version for line in told["log"]
+    )
+    assert 0 < reported < 60 * 60_000
+
+
+def test_a_message_does_not_become_large_in_the_host() -> None:
+    """Whatever a process sends: a million lists in a megabyte would be a hundred megabytes."""
+    nested = b"[" + b"[]," * 300_000 + b"[]]"
+    told = read_message(b'{"op":"kv.put","arg":{"key":"a","value":' + nested + b'},"more":' + nested + b"}")
+    assert told == {"op": "kv.put", "arg": None}
+    deep = b"[" * 100_000 + b"]" * 100_000
+    with pytest.raises((msgspec.MsgspecError, RecursionError)):
+        read_message(b'{"op":"kv.put","log":' + deep + b"}")
+    arg = {"url": "https://a.example", "headers": [["a", "b"]], "limit": 1, "body": "grün", "ttl": None}
+    told = read_message(msgspec.json.encode({"op": "fetch", "arg": arg, "left_ms": 12, "log": ["a"]}))
+    assert told == {
+        "op": "fetch",
+        "arg": {**arg, "headers": [("a", "b")]},
+        "left_ms": 12,
+        "log": ["a"],
+    }
+
+
+async def test_a_process_cannot_shorten_the_memory_that_it_shares(host: Hosting) -> None:
+    """Reading it would end the host of all functions."""
+    spec = await host.serve(answering(), site="site_j")
+    (worker,) = host.serving._versions[spec.version].workers.values()
+    assert worker.activity is not None
+    with pytest.raises((OSError, ValueError)):
+        worker.activity._memory.resize(0)
+    assert worker.activity.read() == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("argument", "reason"),
+    [
+        ({"binding": "STORE", "key": "a", "value": "x", "junk": [[[]]] * 1000}, ""),
+        ({"binding": "STORE", "key": ["a"], "value": {}}, ""),
+        ({"binding": "STORE", "key": "\ud800", "value": "\udfff"}, ""),
+        ({"binding": "STORE", "headers": [["a", "b"]] * 1000}, ""),
+    ],
+)
+async def test_only_flat_arguments_reach_the_host(
+    argument: dict[str, object], reason: str, host: Hosting
+) -> None:
+    bound = (binding("kv", "STORE", namespace="mine"),)
+    spec = await host.serve(calling("kv.put", argument), site="site_k", bindings=bound, wall_ms=10_000)
+    seen = await host.ask(spec)
+    assert seen is not None
+    assert (seen.status, seen.reason) == (200, reason)
+    assert all(isinstance(value, str | int) for *_, arg in host.questions for value in arg.values())
+
+
+def test_functions_of_a_site_log_a_limited_amount(tmp_path: Path) -> None:
+    prepare_directories(tmp_path)
+    logs, line = LogFiles(tmp_path), "x" * 64_000
+    for _ in range(2 * BYTES_BURST // len(line)):
+        logs.write(SPEC, {"log": [line]}, ())
+    assert not logs._sizes.take(SPEC.site)
+
+
+def test_a_secret_of_several_lines_is_hidden(tmp_path: Path) -> None:
+    prepare_directories(tmp_path)
+    secret = 'first line\nsecond "line" \\ and more'
+    LogFiles(tmp_path).write(SPEC, {"log": [f"the key is {secret}!"]}, ("first", secret))
+    written = places.log_file(tmp_path, SPEC.function).read_text()
+    assert "the key is [secret]!" in written
+    assert "line" not in written
+
+
+BUSY_WHEN_ASKED = module(
+    # A request with content counts to sixty million.
+    "(if (i32.gt_u (local.get $length) (i32.const 5000))"
+    " (then (global.set $n (i32.const 60000000)) (loop $l"
+    " (global.set $n (i32.sub (global.get $n) (i32.const 1))) (br_if $l (global.get $n)))))"
+    " (call $packed (i32.const 1024) (i32.const 2))",
+    more="(global $n (mut i32) (i32.const 0))",
+    data='(data (i32.const 1024) "{}")',
+)
+
+
+async def test_a_long_request_gets_what_others_leave_and_the_next_short_one_does_not(host: Hosting) -> None:
+    spec = await host.serve(BUSY_WHEN_ASKED, site="site_l", wall_ms=20_000)
+    uid = first_uid(SLOT) + host.serving._versions[spec.version].uid
+
+    def policies() -> set[int]:
+        own = cgroups.processes(host.cgroup)
+        running = [each for each in psutil.process_iter(["uids"]) if each.pid in own and each.info["uids"]]
+        (process,) = [each for each in running if each.info["uids"].real == uid]
+        return {os.sched_getscheduler(thread.id) for thread in process.threads()}
+
+    ordinary, lower = {os.SCHED_OTHER}, {os.SCHED_OTHER, os.SCHED_IDLE}
+    assert policies() == ordinary
+    for size, wanted in ((6000, lower), (6000, lower), (0, ordinary), (0, ordinary)):
+        seen = await host.ask(spec, body=b"x" * size)
+        assert seen is not None
+        assert seen.status == 200
+
+        async def have_changed(wanted: set[int] = wanted) -> bool | None:
+            return policies() == wanted or None
+
+        await until(have_changed)
