@@ -6,7 +6,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ BOUND = 60.0
 _POLL_SECONDS = 0.1
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 """The key of elements in the protocol."""
+_INTERRUPTED = "ERR_NETWORK_CHANGED"
 _ARGUMENTS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -32,6 +33,7 @@ class Browser:
 
     async def open(self, url: str) -> None:
         await self._ask("POST", "/url", {"url": url})
+        await self._load_again_if_interrupted()
 
     async def url(self) -> str:
         return str(await self._ask("GET", "/url"))
@@ -69,6 +71,7 @@ class Browser:
                     return seen
             except ScriptFailed as error:
                 seen = error
+            await self._load_again_if_interrupted()
             await asyncio.sleep(_POLL_SECONDS)
         raise AssertionError(f"not within {within:g} s: {what}; at {await self.url()}: {await self.text()}")
 
@@ -78,6 +81,12 @@ class Browser:
     async def picture(self) -> bytes:
         """A PNG of the page, for whoever looks into a failure."""
         return base64.b64decode(await self._ask("GET", "/screenshot"))
+
+    async def _load_again_if_interrupted(self) -> None:
+        """Chromium drops its connections when a network interface appears, and other tests create some."""
+        with suppress(ScriptFailed):
+            if _INTERRUPTED in await self.text():
+                await self._ask("POST", "/refresh", {})
 
     async def _ask(self, method: str, path: str, body: object = None) -> Any:
         answer = await self._client.request(method, f"/session/{self._session}{path}", json=body)
