@@ -20,6 +20,8 @@ STATEMENTS = [
     )
     """,
     "create index database_exports_by_expiry on database_exports (expires_at)",
+    # Names that are verified so far: it is not known how.
+    "alter table domains add column proved_by_record boolean not null default false",
     """
     create table dns_zones (
       site_id text collate "C" primary key references sites (id) on delete cascade,
@@ -30,14 +32,17 @@ STATEMENTS = [
       own text not null default '',
       changed_at timestamptz not null,
       next_attempt_at timestamptz not null,
+      leased_until timestamptz not null default '-infinity',
       delegation text not null default 'unknown'
         check (delegation in ('unknown', 'none', 'partial', 'complete')),
-      delegation_check_at timestamptz not null default '-infinity'
+      delegation_check_at timestamptz not null default '-infinity',
+      proof_check_at timestamptz not null default '-infinity'
     )
     """,
     # Not unique: a site that has not proved a domain keeps nobody from its zone.
     "create index dns_zones_by_name on dns_zones (name)",
     "create index dns_zones_to_publish on dns_zones (next_attempt_at) where version <> published_version",
+    "create index dns_zones_to_prove on dns_zones (proof_check_at) where published_version = 0",
     "create index dns_zones_to_check on dns_zones (delegation_check_at) where published_version > 0",
     """
     create table dns_records (

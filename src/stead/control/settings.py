@@ -74,7 +74,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     powerdns_key: str = ""
     """Worker only: the key of this API."""
     dns_nameservers: str = "ns1.stead.example,ns2.stead.example"
-    """Worker only: the names of the name servers, which customers delegate their domains to."""
+    """The names of the name servers, which customers delegate their domains to. No site may have them."""
     repositories_url: str = ""
     """Worker only: the URL at which nodes reach the repository gateway. Without it there are no backups."""
     repository_key: str = ""
@@ -223,6 +223,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         urls = (self.base_url, self.docs_url, self.s3_endpoint, self.s3_public_endpoint)
         hosts = [urlsplit(url).hostname or "" for url in urls]
         hosts.append(self.ssh_public_host.removeprefix("{node}."))
+        # A zone of a name server would hide its addresses.
+        hosts += self.nameservers
         named = [host.lower() for host in hosts if "." in host and "{" not in host and not _is_address(host)]
         return frozenset({self.preview_domain.lower(), *named, *_split(self.reserved_domains.lower())})
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 import pymysql
@@ -214,14 +215,17 @@ class CustomerConnection:
         self._require_in_time(began)
         return columns, False
 
-    def change(self, statement: str, values: Sequence[Value], *, commit: bool) -> int:
-        """The number of rows that the statement has changed, or would have changed."""
+    def change(self, statement: str, values: Sequence[Value], *, commit: bool, until: float = inf) -> int:
+        """The number of rows that the statement has changed, or would have changed. After `until` it is not
+        committed: nobody waits for the answer any more."""
         began = time.monotonic()
         try:
             self._connection.begin()
             with self._connection.cursor() as cursor:
                 changed = cursor.execute(*_immediate(statement, values))
             self._require_in_time(began)
+            if time.monotonic() >= until:
+                raise StatementRefused(TOO_LONG, "The statement took too long.")
             if commit:
                 self._connection.commit()
             else:

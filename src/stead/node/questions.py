@@ -23,6 +23,7 @@ from stead.protocol.questions import (
     INVALID,
     MAX_ANSWER_BYTES,
     MAX_REASON,
+    NODE_BUSY,
     TIMEOUT,
     TOO_MANY,
     Answer,
@@ -36,6 +37,8 @@ PER_SITE = 8
 """How many questions about a site are answered or wait."""
 PER_OWNER = 48
 """Of all sites of one owner together, so that nobody uses up what a node can answer."""
+PER_OWNER_IF_CROWDED = 8
+"""When half of the places of the node are taken, the others are for owners who need few."""
 IN_ALL = 512
 LOOK_SECONDS = 5.0
 RETRY_SECONDS = 1.0
@@ -98,11 +101,15 @@ class Questions:
             log.info("question.not_answered", kind=question.kind, error=type(error).__name__)
 
     async def answer(self, question: Question) -> Answer:
+        node = ("node", self._node)
+        crowded = self._open[node] >= IN_ALL // 2
         limits = {
             ("environment", question.environment): PER_SITE,
-            ("owner", question.owner or question.environment): PER_OWNER,
-            ("node", self._node): IN_ALL,
+            ("owner", question.owner or question.environment): PER_OWNER_IF_CROWDED if crowded else PER_OWNER,
+            node: IN_ALL,
         }
+        if self._open[node] >= IN_ALL:
+            return self._refuse(question, NODE_BUSY, "the node is asked too many questions")
         if any(self._open[each] >= limit for each, limit in limits.items()):
             return self._refuse(question, TOO_MANY, "too many questions are asked at the same time")
         self._open.update(limits.keys())

@@ -14,6 +14,8 @@ class ApiError(Exception):
     code: ClassVar[str]
     message: ClassVar[str]
     remedy: ClassVar[str]
+    outcome_unknown: bool = False
+    """Whether a requested change may have been made nevertheless."""
 
     def __init_subclass__(cls) -> None:
         code = cls.__dict__.get("code")

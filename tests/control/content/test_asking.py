@@ -73,6 +73,66 @@ async def test_a_duplicate_is_refused_while_the_site_is_asked(person: Person):
     assert len(asked) == 2
 
 
+async def _audited(person: Person, site: str) -> list[tuple[str, Any]]:
+    """The outcome and the facts of each entry, without the names in the path."""
+    async with person.transaction() as tx:
+        rows = await tx.all(
+            lambda outcome, meta: (outcome, meta),
+            "select outcome, meta from audit_events where site_id = $1 and event = 'content_create'",
+            site,
+        )
+    return [(outcome, {key: meta[key] for key in meta if key != "site_id"}) for outcome, meta in rows]
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "may_be_made"),
+    [
+        (protocol.TIMEOUT, 504, True),
+        (protocol.FAILED, 502, True),
+        (protocol.REFUSED, 400, False),
+        (protocol.NOT_FOUND, 404, False),
+        (protocol.TOO_MANY, 429, False),
+        (protocol.NODE_BUSY, 503, False),
+    ],
+)
+async def test_a_change_that_may_have_been_made_is_audited_and_not_repeated(
+    person: Person, code: str, status: int, may_be_made: bool
+):
+    node, asked = _node(), []
+
+    async def answer(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(node, question.id, code, "a reason")
+
+    site = await _site_on(person, node)
+    path, key = f"/v1/sites/{site}/content", {"idempotency-key": new_id("req")}
+    async with answering(node, answer):
+        first = await person.session.post(path, json={"title": "x"}, headers=key)
+        again = await person.session.post(path, json={"title": "x"}, headers=key)
+    assert (first.status_code, again.status_code) == (status, status)
+    assert len(asked) == (1 if may_be_made else 2)
+    assert ("idempotent-replayed" in again.headers) == may_be_made
+    assert await _audited(person, site) == ([("success", {"answered": False})] if may_be_made else [])
+
+
+async def test_a_change_is_audited_before_the_site_is_asked(person: Person, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("stead.control.engines.nats_questions.GRACE_SECONDS", -13.0)
+    node, seen = _node(), list[Any]()
+
+    async def answer(question: Question) -> Answer:
+        seen.append(await _audited(person, site))
+        return Answer(node, question.id, body=b"")
+
+    site = await _site_on(person, node)
+    path, key = f"/v1/sites/{site}/content", {"idempotency-key": new_id("req")}
+    async with answering(node, answer, under="another"):
+        silent = await person.session.post(path, json={"title": "x"}, headers=key)
+        again = await person.session.post(path, json={"title": "x"}, headers=key)
+    assert (silent.status_code, code_of(again)) == (503, "idempotency.in_flight")
+    assert seen == [[("success", {"answered": False})]]
+    assert await _audited(person, site) == seen[0]
+
+
 ITEM = {
     "id": 7, "type": "post", "status": "publish", "title": "t", "slug": "s", "modified_at": None,
     "date": None, "author": 1, "url": "u",
@@ -133,6 +193,35 @@ async def test_no_family_believes_what_cannot_be_right(person: Person):
                 refused = await client.request(method, path, json=body)
                 what = (method, path, lies[0][:20])
                 assert (refused.status_code, code_of(refused)) == (502, "site.answer_invalid"), what
+
+
+async def test_names_that_no_site_can_have_are_not_believed(person: Person):
+    node, component, event = _node(), f"comp_p{'0' * 25}", f"cron_{'0' * 26}"
+    found: dict[str, Any] = {
+        "id": component,
+        "kind": "plugin",
+        "type": "regular",
+        "slug": "a\0b",
+        "file": "a.php",
+    }
+    found |= {"name": "A", "version": "1", "status": "active", "update_available": None}
+    cron: dict[str, Any] = {"id": event, "hook": "a\0b", "args": [], "recurrence": None, "interval": None}
+    cron["time"] = 2_000_000_000
+
+    async def answer(question: Question) -> Answer:
+        body: Any = {"components": [found]} if question.kind == "components.list" else cron
+        return Answer(node, question.id, body=msgspec.json.encode(body))
+
+    site = f"/v1/sites/{await _site_on(person, node)}"
+    async with answering(node, answer):
+        answers = [
+            await person.session.patch(f"{site}/components/{component}", json={"version": "latest"}),
+            await person.session.delete(f"{site}/components/{component}"),
+            await person.session.post(f"{site}/cron/{event}/run"),
+        ]
+    assert [(each.status_code, code_of(each)) for each in answers] == [(502, "site.answer_invalid")] * 3
+    messages = [each.json()["error"]["message"] for each in answers]
+    assert [word in text for word, text in zip(("slug", "slug", "hook"), messages, strict=True)] == [True] * 3
 
 
 async def test_more_items_than_were_asked_for_do_not_lengthen_a_page(person: Person):
@@ -204,6 +293,23 @@ async def test_an_owner_of_many_sites_that_hang_does_not_use_up_a_node():
         each.cancel()
     await asyncio.gather(*hanging, return_exceptions=True)
     assert (await ask("attacker", "fast")).code == ""
+
+
+async def test_owners_with_many_questions_leave_places_for_others():
+    drivers = DriverSet([HangingDriver()])
+    node = Questions("n", None, {"live": drivers, "simulator": drivers})  # type: ignore[arg-type]
+
+    def ask(owner: str, environment: str) -> asyncio.Task[Answer]:
+        question = Question("n", "p", "q", environment, "live", "content.list", 30.0, b"{}", owner)
+        return asyncio.create_task(node.answer(question))
+
+    hanging = [ask(f"attacker{number % 20}", f"slow{number % 200}") for number in range(PER_OWNER * 20)]
+    await asyncio.sleep(0)
+    assert sum(not each.done() for each in hanging) == IN_ALL // 2
+    assert (await ask("other", "fast")).code == ""
+    for each in hanging:
+        each.cancel()
+    await asyncio.gather(*hanging, return_exceptions=True)
 
 
 async def test_an_owner_who_waits_for_many_answers_is_refused(

@@ -10,19 +10,24 @@ import dns.asyncquery
 import dns.flags
 import dns.message
 import pytest
+from msgspec.structs import replace
 
 from stead.control.app import ControlPlane
+from stead.control.certificates.preflight import Preflight
 from stead.control.dns_records.delegation import DelegationChecker
+from stead.control.dns_records.proving import ZoneProver
 from stead.control.dns_records.publisher import ZonePublisher, _sets
 from stead.control.dns_records.rules import WITH_PRIORITY, Record, zone_of
 from stead.control.dns_records.values import complete_name, content_of, normalize
 from stead.control.domains import store as domains
+from stead.control.domains.names import normalize_hostname
 from stead.control.domains.rules import NewClaim
 from stead.control.engines.dns_records import DnsRecords
 from stead.control.engines.powerdns import PowerDns
+from stead.control.settings import Settings
 from stead.dev.engines.powerdns import PowerDns as PowerDnsEngine
 from stead.dev.running_stack import RunningStack, run_stack
-from stead.shared.errors import ApiError
+from stead.shared.errors import ApiError, FieldInvalid
 from stead.shared.ids import new_id
 from tests import teams
 from tests.answering_node import place_on_answering_node
@@ -33,6 +38,7 @@ from tests.people import Person
 
 ZONE = "example.com"
 NAMESERVERS = ("ns1.platform.example", "ns2.platform.example")
+EDGES = "192.0.2.80, elsewhere=198.51.100.1, 10.0.0.0/8"
 
 
 @pytest.mark.parametrize(
@@ -51,6 +57,15 @@ def test_a_zone_is_a_domain_without_www():
     assert [zone_of(each) for each in ("www.example.com", "example.com", "www.co.uk")] == [
         *("example.com", "example.com", "www.co.uk")
     ]
+
+
+def test_no_site_has_the_name_of_a_name_server(settings: Settings):
+    """Its zone would hide the addresses of the name server."""
+    own = replace(settings, dns_nameservers="NS1.dns.example.net, ns2.dns.example.net").own_names
+    for name in ("ns1.dns.example.net", "www.ns2.dns.example.net"):
+        with pytest.raises(FieldInvalid, match="The platform assigns"):
+            normalize_hostname(name, own_names=own)
+    assert normalize_hostname("shop.dns.example.net", own_names=own)
 
 
 @pytest.mark.parametrize("name", ["a b", "a..b", "-a", "a-", "x" * 64, "a.*", "**", "a/b", "a\x00b", "@.x"])
@@ -102,7 +117,9 @@ async def _site(person: Person, domain: str) -> str:
     async with person.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id)
         await tx.run("update sites set domain = $2 where id = $1", site, domain)
-        await tx.run("update domains set hostname = $2 where site_id = $1", site, domain)
+        await tx.run(
+            "update domains set hostname = $2, proved_by_record = true where site_id = $1", site, domain
+        )
     return site
 
 
@@ -151,6 +168,16 @@ async def test_records_that_contradict_each_other_are_refused(person: Person, st
     assert code_of(await _add(stranger.session, other, "TXT", "@", "mine")) == "dns.zone_taken"
 
 
+async def test_an_answer_fits_into_a_message(person: Person):
+    site, client = await _site(person, "long.example.com"), person.session
+    for number in range(16):
+        assert (await _add(client, site, "TXT", "@", f"{number:02}" + "x" * 2046)).status_code == 201
+    refused = await _add(client, site, "TXT", "@", "y")
+    assert code_of(refused) == "dns_record.conflicts"
+    assert "32 KiB" in refused.json()["error"]["message"]
+    assert (await _add(client, site, "TXT", "other", "y")).status_code == 201
+
+
 async def test_the_documented_commands_work(person: Person, anonymous: Client):
     site = await _site(person, "documented.example.com")
     key = await person.secret("domains:write", "domains:read")
@@ -177,7 +204,7 @@ class NameServer:
         async with self.plane.database.transaction() as tx:
             await tx.run("update dns_zones set next_attempt_at = $1 where site_id = any($2)", tx.now, sites)
         server = PowerDns(self.engine.url, self.engine.key)
-        publisher = ZonePublisher(self.plane.database, server, NAMESERVERS)
+        publisher = ZonePublisher(self.plane.database, server, NAMESERVERS, Preflight(EDGES))
         await publisher.compare()
         await publisher.publish_due()
 
@@ -291,6 +318,49 @@ async def test_a_zone_follows_the_proof_of_its_domain(
     await look_up(zone, "TXT", wanted=wanted)
 
 
+async def test_that_a_name_points_here_does_not_prove_its_zone(person: Person, name_server: NameServer):
+    zone, engine = "pointing.example.com", name_server.engine
+    site = await _site(person, zone)
+    async with person.transaction() as tx:
+        await tx.run(
+            "update domains set proved_by_record = false, challenge = 'the proof' where site_id = $1", site
+        )
+    assert (await _add(person.session, site, "TXT", "@", "mine")).status_code == 201
+    prover = ZoneProver(name_server.plane.database, DnsRecords(f"127.0.0.1:{engine.dns_port}"))
+    challenge = f"_stead-challenge.{zone}"
+    for value in ("of another", "the proof"):
+        await name_server.publish(site)
+        await name_server.until_refused(zone)
+        record = Record("TXT", challenge, value, 60)
+        await PowerDns(engine.url, engine.key).replace_zone(challenge, _sets([record]), NAMESERVERS)
+        await name_server.look_up(challenge, "TXT", wanted={f'"{value}"'})
+        async with person.transaction() as tx:
+            await tx.run("update dns_zones set proof_check_at = $2 where site_id = $1", site, tx.now)
+        await prover.check_due()
+    await name_server.publish(site)
+    await name_server.look_up(zone, "TXT", wanted={'"mine"'})
+
+
+async def test_a_zone_does_not_hide_a_part_of_the_zone_of_another_owner(
+    person: Person, stranger: Person, name_server: NameServer
+):
+    zone, part = "hidden.example.com", "login.hidden.example.com"
+    early, later = await _site(stranger, part), await _site(person, zone)
+    assert (await _add(stranger.session, early, "TXT", "@", "of the stranger")).status_code == 201
+    await name_server.publish(early)
+    await name_server.look_up(part, "TXT", wanted={'"of the stranger"'})
+    assert (await _add(person.session, later, "TXT", "login", "of the owner")).status_code == 201
+    await name_server.publish(later)
+    await name_server.publish(early)
+    await name_server.look_up(part, "TXT", wanted={'"of the owner"'})
+    found = (await person.session.get(f"/v1/sites/{later}/dns/records")).json()["data"]
+    await person.session.delete(f"/v1/sites/{later}/dns/records/{found[0]['id']}")
+    for server in NAMESERVERS:
+        assert (await _add(person.session, later, "NS", "login", server)).status_code == 201
+    await name_server.publish(early, later)
+    await name_server.look_up(part, "TXT", wanted={'"of the stranger"'})
+
+
 async def test_a_domain_that_is_attached_later_replaces_what_is_in_its_place(
     person: Person, name_server: NameServer
 ):
@@ -301,7 +371,7 @@ async def test_a_domain_that_is_attached_later_replaces_what_is_in_its_place(
     async with person.transaction() as tx:
         await place_on_answering_node(tx, site)
         await tx.run(
-            "update nodes set edge_address = '192.0.2.80:443' where id in"
+            "update nodes set edge_address = '203.0.113.66:80' where id in"
             " (select node_id from environments where site_id = $1)",
             site,
         )
@@ -311,7 +381,8 @@ async def test_a_domain_that_is_attached_later_replaces_what_is_in_its_place(
     # Nobody has changed a record.
     await name_server.publish(site)
     await name_server.look_up(f"shop.{zone}", "CNAME", wanted=set())
-    assert "192.0.2.80" in await name_server.look_up(f"shop.{zone}", "A")
+    # What nodes say about themselves is not published, nor are addresses of other regions and networks.
+    await name_server.look_up(f"shop.{zone}", "A", wanted={"192.0.2.80"})
     await name_server.look_up(zone, "TXT", wanted={'"stays"'})
 
 
@@ -383,11 +454,32 @@ async def test_everything_that_is_accepted_can_be_published(name_server: NameSer
         assert await name_server.look_up(record.name, record.type)
 
 
+async def test_only_what_has_changed_is_sent(name_server: NameServer):
+    zone, engine, sent = "unchanged.example.com", name_server.engine, list[Any]()
+
+    class RecordingPowerDns(PowerDns):
+        def _request(self, method: str, path: str, body: Any, accepted: Any = ()) -> Any:
+            if method == "PATCH":
+                sent.append([(each["name"], each["type"], each["changetype"]) for each in body["rrsets"]])
+            return super()._request(method, path, body, accepted)
+
+    server = RecordingPowerDns(engine.url, engine.key)
+    records = [
+        normalize(type_, f"{type_.lower()}.{zone}", VALUES[type_][-1], 300, priority, zone)
+        for type_, priority in (("A", None), ("AAAA", None), ("MX", 10), ("SRV", 10), ("TXT", None))
+    ]
+    await server.replace_zone(zone, _sets(records), NAMESERVERS)
+    await server.replace_zone(zone, _sets(records), NAMESERVERS)
+    assert len(sent) == 1
+    await server.replace_zone(zone, _sets([*records[1:], Record("A", zone, "192.0.2.1", 60)]), NAMESERVERS)
+    assert sorted(sent[1]) == [(f"a.{zone}.", "A", "DELETE"), (f"{zone}.", "A", "REPLACE")]
+
+
 async def test_a_name_server_that_is_down_delays_changes(person: Person, plane: ControlPlane):
     site = await _site(person, "down.example.com")
     made = await _add(person.session, site, "TXT", "a", "x")
     publisher = ZonePublisher(
-        plane.database, PowerDns("http://127.0.0.1:9", "key"), ("ns1.platform.example",)
+        plane.database, PowerDns("http://127.0.0.1:9", "key"), NAMESERVERS, Preflight(EDGES)
     )
     await publisher.publish_due()
     path = f"/v1/sites/{site}/dns/records/{made.json()['data']['id']}"

@@ -94,6 +94,20 @@ async def test_a_plugin_is_installed_pinned_updated_switched_and_deleted(site: S
     assert not list((site.paths.content / "uploads").glob(".stead-*"))
 
 
+async def test_a_job_that_has_taken_too_long_begins_no_further_change(
+    site: Site, server: ComponentServer, monkeypatch: pytest.MonkeyPatch
+):
+    """Code of the customer runs in it, and other customers wait for its place."""
+    server.add("late", "1.0", SAY.format("late"))
+    # The limit that ships is ten minutes.
+    monkeypatch.setattr("stead.node.wordpress.components.JOB_SECONDS", 0.0)
+    with pytest.raises(Refusal, match="took too long"):
+        await change(site, install("late"))
+    with pytest.raises(Refusal, match="none of the components"):
+        await change(site, install("late"), install("late"))
+    assert await plugin(site, "late") is None
+
+
 async def test_an_update_that_breaks_the_site_is_taken_back_while_visitors_come(
     site: Site, server: ComponentServer, record_property: Any
 ):

@@ -24,6 +24,14 @@ class Preflight:
         """Whether the addresses of the region's edges are known."""
         return any(only in (None, region) for only, _ in self._edges)
 
+    def list_addresses(self, region: str) -> list[Address]:
+        """The single addresses of the region's edges. Which addresses of a network they use is not known."""
+        return [
+            network.network_address
+            for only, network in self._edges
+            if only in (None, region) and network.num_addresses == 1
+        ]
+
     async def check(self, host: str, region: str) -> None:
         """Raise a Problem unless all addresses of the host belong to the region's edges.
 

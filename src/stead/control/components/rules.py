@@ -77,8 +77,12 @@ def kind_of(component: str) -> Kind:
     return kind
 
 
+def is_slug(text: str) -> bool:
+    return _SLUG.fullmatch(text) is not None and ".." not in text
+
+
 def require_slug(slug: str, param: str) -> None:
-    if _SLUG.fullmatch(slug) is None or ".." in slug:
+    if not is_slug(slug):
         raise FieldInvalid(param=param, reason=f"{quote(slug)} is not a slug. Use for example: akismet.")
 
 

@@ -10,6 +10,7 @@ from stead.control.components.rules import (
     ComponentInGit,
     ComponentNotFound,
     ComponentVulnerable,
+    is_slug,
     kind_of,
     may_read,
     require_scope,
@@ -34,6 +35,7 @@ from stead.control.jobs.kinds import JobKind
 from stead.control.jobs.schema import JobView
 from stead.control.sites import questions
 from stead.control.sites.question_pages import page_of
+from stead.control.sites.question_rules import SiteAnswerInvalid
 from stead.control.sites.rules import require_changeable
 from stead.control.uploads import service as uploads
 from stead.control.vulnerabilities import service as vulnerabilities
@@ -163,6 +165,8 @@ def _find(found: SiteComponents, component: str) -> SiteComponent:
         raise ComponentNotFound
     if known.type != "regular":
         raise ComponentFixed(reason="it is a must-use plugin or a drop-in.")
+    if not is_slug(known.slug):
+        raise SiteAnswerInvalid(reason="the component has no valid slug")
     return known
 
 

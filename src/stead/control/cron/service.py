@@ -19,6 +19,7 @@ from stead.control.jobs.presigning import command_context
 from stead.control.jobs.schema import JobView
 from stead.control.sites import questions
 from stead.control.sites.question_pages import page_of
+from stead.control.sites.question_rules import SiteAnswerInvalid
 from stead.control.sites.rules import require_changeable
 from stead.shared.errors import FieldInvalid
 
@@ -81,6 +82,8 @@ async def run(call: Call, env: VisibleEnvironment, id_: str) -> Later[JobView]:
     async def enqueue(tx: Tx, event: SiteEvent) -> JobView:
         if event.hook.startswith("-"):
             raise FieldInvalid(param="cron_id", reason="The platform cannot run a hook with this name.")
+        if not event.hook.isprintable():
+            raise SiteAnswerInvalid(reason="the hook has control characters in its name")
         args = ["cron", "event", "run", event.hook]
         sealed = sealer.seal(msgspec.json.encode(args), context=command_context(env.site_id))
         work = CommandWork(env.id, "cms-cli", base64.b64encode(sealed).decode(), restricted=True)

@@ -1,7 +1,9 @@
 """DNS records of sites."""
 
+from stead.control.certificates.preflight import Preflight
 from stead.control.dns_records import operations, service
 from stead.control.dns_records.delegation import DelegationChecker
+from stead.control.dns_records.proving import ZoneProver
 from stead.control.dns_records.publisher import ZonePublisher
 from stead.control.engines.dns_records import DnsRecords
 from stead.control.engines.powerdns import PowerDns
@@ -16,12 +18,15 @@ def _tasks(worker: WorkerServices) -> list[Task]:
     if not settings.powerdns_url:
         return []
     server = PowerDns(settings.powerdns_url, settings.powerdns_key)
-    publisher = ZonePublisher(worker.database, server, settings.nameservers)
-    checker = DelegationChecker(worker.database, DnsRecords(settings.dns_resolver), settings.nameservers)
+    edges, resolver = Preflight(settings.edge_addresses), DnsRecords(settings.dns_resolver)
+    publisher = ZonePublisher(worker.database, server, settings.nameservers, edges)
+    checker = DelegationChecker(worker.database, resolver, settings.nameservers)
+    prover = ZoneProver(worker.database, resolver)
     return [
         PeriodicTask("dns.publish", PUBLISH_SECONDS, publisher.publish_due),
         PeriodicTask("dns.compare", COMPARE_SECONDS, publisher.compare),
         PeriodicTask("dns.delegation", CHECK_SECONDS, checker.check_due),
+        PeriodicTask("dns.prove", CHECK_SECONDS, prover.check_due),
     ]
 
 

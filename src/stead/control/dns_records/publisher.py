@@ -1,46 +1,58 @@
 """Publishes zones to the name server: those that were changed, and what the platform itself has in them."""
 
-import ipaddress
+import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 
 import structlog
 
+from stead.control.certificates.preflight import Preflight
 from stead.control.dns_records import store
-from stead.control.dns_records.rules import ADDRESSES, DEFAULT_TTL, RETRY_AFTER, Record
+from stead.control.dns_records.rules import ADDRESSES, DEFAULT_TTL, LEASE, RETRY_AFTER, Record
 from stead.control.dns_records.values import content_of
-from stead.control.engines.postgres import Database, Tx
+from stead.control.engines.postgres import Database
 from stead.control.engines.powerdns import PowerDns, PowerDnsFailed, RecordSet
 
-BATCH_SIZE = 50
+BATCH_SIZE, AT_ONCE = 40, 8
+"""A large zone, or one that the name server is slow with, does not delay all others."""
 
 log = structlog.get_logger()
 
 
 class ZonePublisher:
-    def __init__(self, database: Database, server: PowerDns, nameservers: Sequence[str]) -> None:
+    """`edges` are the addresses that the operator has named. What nodes say about themselves is not
+    published: it would be in the zones of all customers."""
+
+    def __init__(
+        self, database: Database, server: PowerDns, nameservers: Sequence[str], edges: Preflight
+    ) -> None:
         self._database, self._server, self._nameservers = database, server, nameservers
+        self._edges = edges
 
     async def publish_due(self) -> int:
         """Returns how many zones were published. One that fails is tried again a little later."""
         async with self._database.transaction() as tx:
-            due = await store.list_due(tx, limit=BATCH_SIZE)
-            # Other workers leave them to this one meanwhile.
-            await store.postpone(tx, [site for site, *_ in due], tx.now + RETRY_AFTER)
-        published = 0
-        for site, zone, version in due:
+            due = await store.claim_due(tx, tx.now + LEASE, limit=BATCH_SIZE)
+        places = asyncio.Semaphore(AT_ONCE)
+        return sum(await asyncio.gather(*(self._try_to_publish(places, *each) for each in due)))
+
+    async def _try_to_publish(self, places: asyncio.Semaphore, site: str, zone: str, version: int) -> bool:
+        async with places:
             try:
                 await self._publish(site, zone, version)
-                published += 1
             except PowerDnsFailed as failed:
                 log.warning("dns.not_published", zone=zone, reason=str(failed))
-        return published
+                async with self._database.transaction() as tx:
+                    await store.release(tx, site, tx.now + RETRY_AFTER)
+                return False
+        return True
 
     async def compare(self) -> int:
         """Withdraw zones whose site does not have the domain any more, and have those published again whose
         domains or edges are others now. Returns how many there were."""
         async with self._database.transaction() as tx:
-            changed = await store.request_changed(tx)
+            edges = {region: self._list_edges(region) for region in await store.list_regions(tx)}
+            changed = await store.request_changed(tx, edges)
             abandoned = await store.list_abandoned(tx, limit=BATCH_SIZE)
             await store.postpone(tx, [site for site, _ in abandoned], tx.now + RETRY_AFTER)
         for site, zone in abandoned:
@@ -54,7 +66,8 @@ class ZonePublisher:
 
     async def _publish(self, site: str, zone: str, version: int) -> None:
         async with self._database.reading() as tx:
-            own = await store.get_own(tx, site)
+            region = await store.get_region(tx, site)
+            own = await store.get_own(tx, site, self._list_edges(region))
             hosts = [host for host in await store.list_hosts(tx, site) if _is_in(host, zone)]
             # A record may be older than the domain that is there now.
             records = [
@@ -62,7 +75,7 @@ class ZonePublisher:
                 for each in await store.list_records(tx, site)
                 if each.type not in ADDRESSES or each.name not in hosts
             ]
-            records += await self._own_records(tx, site, hosts)
+            records += self._own_records(region, hosts)
         await self._server.replace_zone(zone, _sets(records), self._nameservers)
         async with self._database.transaction() as tx:
             await store.mark_published(tx, site, version, own)
@@ -75,19 +88,16 @@ class ZonePublisher:
         async with self._database.transaction() as tx:
             await store.mark_withdrawn(tx, site, zone)
 
-    async def _own_records(self, tx: Tx, site: str, hosts: Sequence[str]) -> list[Record]:
+    def _list_edges(self, region: str) -> str:
+        return " ".join(str(each) for each in self._edges.list_addresses(region))
+
+    def _own_records(self, region: str, hosts: Sequence[str]) -> list[Record]:
         """The addresses of the edges, for every domain of the site. At the top of a zone, too: a CNAME is not
         possible there."""
-        addresses = []
-        for text in await store.list_edge_addresses(tx, site):
-            try:
-                addresses.append(ipaddress.ip_address((text.rpartition(":")[0] or text).strip("[]")))
-            except ValueError:
-                continue
         return [
             Record("A" if address.version == 4 else "AAAA", host, str(address), DEFAULT_TTL)
             for host in hosts
-            for address in addresses
+            for address in self._edges.list_addresses(region)
         ]
 
 

@@ -15,10 +15,16 @@ RecordType = Literal["A", "AAAA", "CNAME", "MX", "TXT", "SRV", "CAA", "NS"]
 Delegation = Literal["unknown", "none", "partial", "complete"]
 DEFAULT_TTL, MIN_TTL, MAX_TTL = 300, 60, 86_400
 MAX_RECORDS = 500
+MAX_OF_NAME, MAX_BYTES_OF_NAME = 50, 32 << 10
+"""Of one name and type: the answer and its signature must fit into a message, which has 64 KiB."""
 RETRY_AFTER = timedelta(seconds=15)
 """When a zone that could not be published is tried again."""
+LEASE = timedelta(minutes=5)
+"""Longer than a batch of zones can take: two workers that publish one zone could leave its older records."""
 CHECK_SOON, CHECK_LATER = timedelta(minutes=5), timedelta(hours=6)
 """When the delegation of a domain is looked up again: while it is missing, and once it is there."""
+PROVE_AGAIN = timedelta(minutes=2)
+"""When the TXT record of a domain that is verified without it is looked up again."""
 WITH_PRIORITY: frozenset[str] = frozenset({"MX", "SRV"})
 ADDRESSES: frozenset[str] = frozenset({"A", "AAAA", "CNAME"})
 """What a name has only once: either the platform or the customer says where it is."""
@@ -117,10 +123,21 @@ def require_compatible(record: Record, others: Sequence[Record], own_hosts: Coll
         raise RecordConflicts(reason=f"{record.name} has a CNAME record, which must be alone.")
     if any(_is_same(each, record) for each in same):
         raise RecordExists
+    _require_answerable([record, *(each for each in same if each.type == record.type)])
     _require_not_delegated(record, others)
     if record.type == "NS":
         _require_free_below(record.name, others, own_hosts)
     _require_direct_targets(record, others)
+
+
+def _require_answerable(records: Sequence[Record]) -> None:
+    """All of one name and type are in one answer."""
+    size = sum(len(each.value.encode()) for each in records)
+    if len(records) > MAX_OF_NAME or size > MAX_BYTES_OF_NAME:
+        limits = f"{MAX_OF_NAME} records and {MAX_BYTES_OF_NAME >> 10} KiB"
+        raise RecordConflicts(
+            reason=f"{records[0].name} would have too many {records[0].type} records. There may be {limits}."
+        )
 
 
 def _is_same(one: Record, other: Record) -> bool:

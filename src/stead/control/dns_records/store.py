@@ -1,6 +1,6 @@
 """Queries of DNS records and zones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from stead.control.dns_records.rules import Delegation, Record, VisibleRecord
@@ -16,18 +16,28 @@ _VIEW = (
 
 _IS_PROVED = (
     "exists (select from domains d join sites s on s.id = d.site_id where d.site_id = z.site_id"
-    " and d.hostname = z.name and d.status = 'verified' and d.released_at is null"
+    " and d.hostname = z.name and d.status = 'verified' and d.proved_by_record and d.released_at is null"
     " and s.status <> 'deleted')"
 )
+"""By its TXT record: a name may point here because of somebody else, and long ago."""
+_SHADOWS = """
+  exists (select from sites own cross join lateral (select string_to_array(z.name, '.') as labels) l
+    cross join generate_series(2, cardinality(l.labels)) as first
+    join dns_zones p on p.name = array_to_string(l.labels[first:], '.') and p.mode = 'live'
+      and p.published_version > 0 and p.site_id <> z.site_id
+    join sites s on s.id = p.site_id
+    where own.id = z.site_id and coalesce(own.team_id, own.account_id) <> coalesce(s.team_id, s.account_id)
+      and not exists (select from dns_records r
+        where r.site_id = p.site_id and r.type = 'NS' and r.name = z.name))
+"""
+"""It would hide a part of a zone of another owner, who has not delegated that part."""
+_MAY_SERVE = f"{_IS_PROVED} and not {_SHADOWS}"
 _HOSTS = (
     "select d.site_id, string_agg(d.hostname, ' ' order by d.hostname) as names from domains d"
     " where d.status = 'verified' and d.released_at is null"
 )
-_EDGES = (
-    "select n.region, string_agg(distinct n.edge_address, ' ' order by n.edge_address) as at from nodes n"
-)
 _OWN = "coalesce(h.names, '') || ' at ' || coalesce(e.at, '')"
-"""What the platform itself has in a zone, to be compared later."""
+"""What the platform itself has in a zone, to be compared later. `e` has the addresses of each region."""
 
 
 async def find_visible(tx: Tx, site: VisibleSite, record: str) -> VisibleRecord | None:
@@ -116,68 +126,84 @@ async def list_hosts(tx: Tx, site: str) -> list[str]:
     )
 
 
-async def list_edge_addresses(tx: Tx, site: str) -> list[str]:
-    """Of the nodes of the region of the site."""
+async def get_region(tx: Tx, site: str) -> str:
+    return str(await tx.value("select region from sites where id = $1", site))
+
+
+async def list_regions(tx: Tx) -> list[str]:
+    """Those of sites that have a zone."""
     return await tx.all(
         str,
-        "select distinct n.edge_address from nodes n join sites s on s.region = n.region"
-        " where s.id = $1 and n.edge_address is not null order by 1",
-        site,
+        "select distinct s.region from dns_zones z join sites s on s.id = z.site_id where z.mode = 'live'",
     )
 
 
-async def list_due(tx: Tx, *, limit: int) -> list[tuple[str, str, int]]:
+async def claim_due(tx: Tx, until: datetime, *, limit: int) -> list[tuple[str, str, int]]:
     """Zones that the name server does not have as they are: the site, the name and the version. Only zones
     whose site has proved the domain of the zone itself: a name below it may belong to somebody else. Zones of
-    test sites are never published."""
+    test sites are never published. No other worker publishes them until then, or until `release`."""
     return await tx.all(
         lambda *row: row,
-        "select z.site_id, z.name, z.version from dns_zones z"  # noqa: S608 - constants only
-        " where z.mode = 'live' and z.next_attempt_at <= $1 and z.version <> z.published_version"
-        f" and {_IS_PROVED} order by z.next_attempt_at limit $2",
-        *(tx.now, limit),
+        "update dns_zones z set leased_until = $3 from"  # noqa: S608 - constants only
+        " (select z.site_id from dns_zones z where z.mode = 'live' and z.next_attempt_at <= $1"
+        f" and z.version <> z.published_version and z.leased_until <= $1 and {_MAY_SERVE}"
+        " order by z.next_attempt_at limit $2 for update skip locked) due"
+        " where z.site_id = due.site_id returning z.site_id, z.name, z.version",
+        *(tx.now, limit, until),
     )
 
 
 async def list_abandoned(tx: Tx, *, limit: int) -> list[tuple[str, str]]:
-    """Published zones whose site was deleted, or does not have the domain any more: the site and the name."""
+    """Published zones whose site was deleted, or does not have the domain any more, or that are now in a zone
+    of another owner: the site and the name."""
     return await tx.all(
         lambda *row: row,
         "select z.site_id, z.name from dns_zones z where z.published_version > 0"  # noqa: S608
-        f" and z.next_attempt_at <= $1 and not {_IS_PROVED} order by z.next_attempt_at limit $2",
+        " and z.leased_until <= $1"
+        f" and z.next_attempt_at <= $1 and not ({_MAY_SERVE}) order by z.next_attempt_at limit $2",
         *(tx.now, limit),
     )
 
 
-async def request_changed(tx: Tx) -> int:
+async def request_changed(tx: Tx, edges: Mapping[str, str]) -> int:
     """Have the zones published again whose site has other domains, or whose region has other edges, than
-    when they were published."""
+    when they were published. `edges` are the addresses of each region."""
     return await tx.run(
-        f"with e as materialized ({_EDGES} group by n.region), h as materialized"  # noqa: S608
-        f" ({_HOSTS} and d.site_id in (select site_id from dns_zones where published_version > 0)"
-        " group by d.site_id)"
+        "with e as (select * from unnest($2::text[], $3::text[]) as e (region, at)),"  # noqa: S608
+        f" h as materialized ({_HOSTS} and d.site_id in"
+        " (select site_id from dns_zones where published_version > 0) group by d.site_id)"
         " update dns_zones z set version = z.version + 1, next_attempt_at = $1"
         " from sites s left join h on h.site_id = s.id left join e on e.region = s.region"
         " where s.id = z.site_id and z.published_version > 0 and z.version = z.published_version"
         f" and z.own <> {_OWN}",
-        tx.now,
+        *(tx.now, list(edges), list(edges.values())),
     )
 
 
-async def get_own(tx: Tx, site: str) -> str:
+async def get_own(tx: Tx, site: str, edges: str) -> str:
+    """`edges` are the addresses of the region of the site."""
     found = await tx.value(
         f"select {_OWN} from sites s"  # noqa: S608 - constants only
         f" left join lateral ({_HOSTS} and d.site_id = s.id group by d.site_id) h on true"
-        f" left join lateral ({_EDGES} where n.region = s.region group by n.region) e on true"
-        " where s.id = $1",
-        site,
+        " cross join (select $2::text as at) e where s.id = $1",
+        *(site, edges),
     )
     return "" if found is None else str(found)
 
 
 async def mark_published(tx: Tx, site: str, version: int, own: str) -> None:
     await tx.run(
-        "update dns_zones set published_version = $2, own = $3 where site_id = $1", site, version, own
+        "update dns_zones set published_version = $2, own = $3, leased_until = '-infinity'"
+        " where site_id = $1",
+        *(site, version, own),
+    )
+
+
+async def release(tx: Tx, site: str, until: datetime) -> None:
+    """It could not be published, and is tried again then."""
+    await tx.run(
+        "update dns_zones set leased_until = '-infinity', next_attempt_at = $2 where site_id = $1",
+        *(site, until),
     )
 
 
@@ -185,7 +211,7 @@ async def is_published_by_another(tx: Tx, site: str, name: str) -> bool:
     return bool(
         await tx.value(
             "select exists (select from dns_zones z where z.name = $2 and z.site_id <> $1"  # noqa: S608
-            f" and z.mode = 'live' and z.published_version > 0 and {_IS_PROVED})",
+            f" and z.mode = 'live' and z.published_version > 0 and {_MAY_SERVE})",
             *(site, name),
         )
     )
@@ -212,6 +238,21 @@ async def claim_to_check(tx: Tx, until: datetime, *, limit: int) -> list[tuple[s
         "update dns_zones z set delegation_check_at = $2 from (select site_id from dns_zones"
         " where published_version > 0 and delegation_check_at <= $1 order by delegation_check_at limit $3"
         " for update skip locked) due where z.site_id = due.site_id returning z.site_id, z.name",
+        *(tx.now, until, limit),
+    )
+
+
+async def claim_to_prove(tx: Tx, until: datetime, *, limit: int) -> list[tuple[str, str, str, str]]:
+    """Zones whose domain is verified, but not by its TXT record: the site, the name, the domain and the value
+    of the record. Other workers leave them to this one until then."""
+    return await tx.all(
+        lambda *row: row,
+        "update dns_zones z set proof_check_at = $2 from (select z.site_id, d.id, d.challenge"
+        " from dns_zones z join domains d on d.site_id = z.site_id and d.hostname = z.name"
+        " where z.mode = 'live' and z.published_version = 0 and z.proof_check_at <= $1"
+        " and d.status = 'verified' and not d.proved_by_record and d.released_at is null"
+        " order by z.proof_check_at limit $3 for update of z skip locked) due"
+        " where z.site_id = due.site_id returning z.site_id, z.name, due.id, due.challenge",
         *(tx.now, until, limit),
     )
 

@@ -49,8 +49,8 @@ class DomainView(Struct):
     challenge: Annotated[
         ChallengeView | None,
         Meta(
-            description="A DNS record that proves the name, also before it points here. Null once the name is"
-            " verified."
+            description="A DNS record that proves the name, also before it points here. Null once it was"
+            " found. A name that is verified because it points here needs it only to have its DNS zone here."
         ),
     ]
     tls: TlsView

@@ -272,12 +272,17 @@ async def complete_verification(tx: Tx, domain: str, *, by_record: bool) -> Clai
         other = await store.get_claim(tx, rival.id)
         if other is not None and other.status == "pending":
             await fail(tx, other, TAKEN_MEANWHILE)
-    await store.mark_verified(tx, domain)
+    await store.mark_verified(tx, domain, by_record=by_record)
     verified = await store.get_claim(tx, domain)
     if verified is not None:
         await _request_certificate(tx, verified)
         await publish_event(tx, DOMAIN_VERIFIED, verified)
     return verified
+
+
+async def record_proof(tx: Tx, domain: str) -> None:
+    """The TXT record of a verified name was found."""
+    await store.mark_proved(tx, domain)
 
 
 async def fail(tx: Tx, claim: Claim, reason: str) -> None:
@@ -311,7 +316,9 @@ def _build_view(row: store.DomainRow, tls: TlsView) -> DomainView:
         redirect_to_primary=row.redirect_to_primary,
         status=row.status,
         reason=None if is_verified else row.reason,
-        challenge=None if is_verified else build_challenge(row.hostname, row.challenge),
+        challenge=None
+        if is_verified and row.proved_by_record
+        else build_challenge(row.hostname, row.challenge),
         tls=tls,
         created_at=row.created_at,
     )

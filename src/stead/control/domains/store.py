@@ -41,6 +41,7 @@ class DomainRow(NamedTuple):
     status: DomainStatus
     reason: str | None
     challenge: str
+    proved_by_record: bool
     created_at: datetime
 
 
@@ -79,12 +80,12 @@ async def lock_hostname(tx: Tx, hostname: str) -> None:
 async def insert(tx: Tx, domain: str, claim: NewClaim, challenge: str, *, verified: bool) -> None:
     await tx.run(
         "insert into domains (id, hostname, site_id, env_id, mode, is_primary, redirect_to_primary, status,"
-        " reason, challenge, verified_at, pending_since, next_check_at, created_at)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $12)",
+        " reason, challenge, verified_at, pending_since, next_check_at, created_at, proved_by_record)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $12, $14)",
         *(domain, claim.hostname, claim.site_id, claim.env_id, claim.mode, claim.is_primary),
         *(claim.redirect_to_primary, "verified" if verified else "pending"),
         *(None if verified else NOT_LOOKED_UP, challenge, tx.now if verified else None, tx.now),
-        None if verified else tx.now,
+        *(None if verified else tx.now, verified),
     )
 
 
@@ -271,13 +272,16 @@ async def claim_due(tx: Tx, until: datetime) -> Claim | None:
     return await get_claim(tx, domain)
 
 
-async def mark_verified(tx: Tx, domain: str) -> None:
+async def mark_verified(tx: Tx, domain: str, *, by_record: bool) -> None:
     await tx.run(
         "update domains set status = 'verified', verified_at = $2, reason = null, attempts = 0,"
-        " next_check_at = $2 where id = $1",
-        domain,
-        tx.now,
+        " next_check_at = $2, proved_by_record = $3 where id = $1",
+        *(domain, tx.now, by_record),
     )
+
+
+async def mark_proved(tx: Tx, domain: str) -> None:
+    await tx.run("update domains set proved_by_record = true where id = $1 and status = 'verified'", domain)
 
 
 async def record_attempt(tx: Tx, claim: Claim, reason: str, next_check_at: datetime) -> None:

@@ -21,12 +21,18 @@ GRACE_SECONDS = 2.0
 """A node answers in time even if it only says that the site did not."""
 MAX_WAITING, PER_OWNER = 1000, 100
 """Questions of this process that wait for an answer, in all and of one owner."""
+PER_OWNER_IF_CROWDED = 10
+"""When half of the places are taken, the others are for owners who need few."""
 
 log = structlog.get_logger()
 
 
 class NoAnswer(Exception):
     """The node cannot be reached, or has not answered."""
+
+    def __init__(self, *, was_asked: bool) -> None:
+        super().__init__()
+        self.was_asked = was_asked
 
 
 class TooManyQuestions(Exception):
@@ -57,10 +63,11 @@ class Questions:
         """The question is sent once: a repetition could change something twice. Raises NoAnswer or
         TooManyQuestions."""
         require_no_transaction("NATS")
-        if self._owners[owner] >= PER_OWNER:
+        crowded = len(self._waiting) >= MAX_WAITING // 2
+        if self._owners[owner] >= (PER_OWNER_IF_CROWDED if crowded else PER_OWNER):
             raise TooManyQuestions
         if len(self._waiting) >= MAX_WAITING:
-            raise NoAnswer
+            raise NoAnswer(was_asked=False)
         question = Question(
             *(node, self._process, secrets.token_hex(16), environment, driver, kind, seconds, body, owner),
             file=file,
@@ -76,7 +83,7 @@ class Questions:
                 return await answer
         except NATS_UNREACHABLE as error:
             log.warning("question.unanswered", node=node, kind=kind, reason=type(error).__name__)
-            raise NoAnswer from None
+            raise NoAnswer(was_asked=True) from None
         finally:
             del self._waiting[key]
             self._owners[owner] -= 1
@@ -92,12 +99,16 @@ class Questions:
                 self._subscribed = True
 
     async def _receive(self, message: Message) -> None:
-        sender = message.subject.split(".")[1]
+        """A node may send any number of messages: those that nobody waits for cost nothing."""
+        _, sender, _, id_ = message.subject.split(".")
+        waiting = self._waiting.get((sender, id_))
+        if waiting is None or waiting.done():
+            return
         try:
             answer = read_answer(message.data)
         except (msgspec.MsgspecError, TypeError) as error:
             log.warning("answer.malformed", node=sender, error=type(error).__name__)
+            waiting.set_exception(NoAnswer(was_asked=True))
             return
-        waiting = self._waiting.get((sender, answer.id)) if answer.node == sender else None
-        if waiting is not None and not waiting.done():
+        if (answer.node, answer.id) == (sender, id_):
             waiting.set_result(answer)

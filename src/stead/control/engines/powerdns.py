@@ -3,7 +3,7 @@ threads."""
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import requests
@@ -51,14 +51,17 @@ class PowerDns:
             made = {"name": zone, "kind": "Native", "dnssec": True, "nameservers": list(nameservers)}
             self._request("POST", "", {**made, "soa_edit_api": "DEFAULT", "api_rectify": True}, {409})
             found = {"rrsets": []}
-        wanted = {(each.name, each.type): _change(each) for each in sets}
-        wanted[zone, "NS"] = _change(RecordSet(zone, "NS", 3600, tuple(nameservers)))
+        wanted = {(each.name, each.type): each for each in sets}
+        wanted[zone, "NS"] = RecordSet(zone, "NS", 3600, tuple(nameservers))
+        present = {_read_set(each) for each in found["rrsets"]}
+        changed = [_change(each) for each in wanted.values() if _sorted(each) not in present]
         stale = [
             {"name": each["name"], "type": each["type"], "changetype": "DELETE"}
             for each in found["rrsets"]
             if (each["name"], each["type"]) not in wanted and each["type"] not in _KEPT
         ]
-        self._request("PATCH", f"/{zone}", {"rrsets": [*stale, *wanted.values()]})
+        if stale or changed:
+            self._request("PATCH", f"/{zone}", {"rrsets": [*stale, *changed]})
 
     def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None, accepted: Collection[int] = ()
@@ -84,6 +87,15 @@ class PowerDns:
 
 def _absolute(name: str) -> str:
     return f"{name.rstrip('.')}."
+
+
+def _read_set(found: Mapping[str, Any]) -> RecordSet:
+    contents = tuple(str(each["content"]) for each in found["records"] if not each["disabled"])
+    return _sorted(RecordSet(found["name"], found["type"], found["ttl"], contents))
+
+
+def _sorted(records: RecordSet) -> RecordSet:
+    return replace(records, contents=tuple(sorted(records.contents)))
 
 
 def _change(wanted: RecordSet) -> dict[str, Any]:

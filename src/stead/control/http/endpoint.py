@@ -39,7 +39,7 @@ from stead.control.http.principal import Principal
 from stead.control.http.principal_cache import PrincipalCacheInvalidator
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.requests import Request
-from stead.control.http.responses import ApiResponse, Header, deprecation, wrap, wrap_page
+from stead.control.http.responses import ApiResponse, Header, deprecation, error_response, wrap, wrap_page
 from stead.control.http.version_changes import History
 from stead.control.http.visibility import Capable, Governed, Resolvers
 from stead.control.outbox import audit
@@ -47,6 +47,7 @@ from stead.control.outbox.audit import Actor, AuditEntry
 from stead.control.sealing import Sealer
 from stead.shared.errors import (
     AccountNotFound,
+    ApiError,
     CapabilityUnsupported,
     Forbidden,
     ModeInsufficient,
@@ -87,6 +88,7 @@ class _Unfinished:
     later: Later[Any]
     record_key: idempotency.RecordKey | None
     entry: AuditEntry
+    audit_id: str | None
 
 
 class Endpoint:
@@ -140,7 +142,7 @@ class Endpoint:
         return response
 
     async def _finish(self, request: Request, unfinished: "_Unfinished", version: date) -> ApiResponse:
-        """The part of a mutation that waits for another program. Nothing is recorded if that fails."""
+        """The part of a mutation that waits for another program."""
         dependencies, later, key = self._dependencies, unfinished.later, unfinished.record_key
         try:
             result = await later.ask()
@@ -148,23 +150,35 @@ class Endpoint:
                 if later.finish is not None:
                     result = await later.finish(tx, result)
                 response = self._render(result, request, version)
-                await audit.record(tx, self.operation.audit, "success", unfinished.entry)
+                if unfinished.audit_id is not None:
+                    await audit.finish(tx, unfinished.audit_id, "success", unfinished.entry)
                 if key is not None:
-                    recorded = idempotency.RecordedResponse(response.status, response.body, response.headers)
-                    await idempotency.record(tx, dependencies.sealer, key, recorded)
-        except Exception as error:
-            if key is not None or isinstance(error, Forbidden):
-                await self._give_up(unfinished, error)
+                    await self._record(tx, key, response)
+        except ApiError as error:
+            await self._give_up(request, unfinished, error)
             raise
         await self._invalidate_cache(tx)
         return response
 
-    async def _give_up(self, unfinished: "_Unfinished", error: Exception) -> None:
+    async def _give_up(self, request: Request, unfinished: "_Unfinished", error: ApiError) -> None:
+        """A request that may have changed something stays in the audit trail, and a repetition of it is not
+        carried out. If the other program was silent, a repetition waits until that has surely ended."""
+        key, id_ = unfinished.record_key, unfinished.audit_id
+        may_be_made = error.outcome_unknown and unfinished.later.finish is None
         async with self._dependencies.database.transaction() as tx:
-            if unfinished.record_key is not None:
-                await idempotency.forget(tx, unfinished.record_key)
-            if isinstance(error, Forbidden):
-                await audit.record(tx, self.operation.audit, "denied", unfinished.entry)
+            if key is not None and not may_be_made:
+                await idempotency.forget(tx, key)
+            elif key is not None and "retry-after" not in error.headers:
+                docs_url = self._dependencies.context.docs_url
+                await self._record(tx, key, error_response(error, request.id, docs_url))
+            if id_ is not None and isinstance(error, Forbidden):
+                await audit.finish(tx, id_, "denied", unfinished.entry)
+            elif id_ is not None and not may_be_made:
+                await audit.withdraw(tx, id_)
+
+    async def _record(self, tx: Tx, key: idempotency.RecordKey, response: ApiResponse) -> None:
+        recorded = idempotency.RecordedResponse(response.status, response.body, response.headers)
+        await idempotency.record(tx, self._dependencies.sealer, key, recorded)
 
     def _make_call(self, tx: Tx, request: Request, caller: Principal, entry: AuditEntry) -> Call:
         dependencies = self._dependencies
@@ -234,12 +248,12 @@ class Endpoint:
         if isinstance(result, Later):
             if record_key is not None:
                 await idempotency.begin(call.tx, record_key)
-            return _Unfinished(result, record_key, call.audit)
+            audit_id = await audit.begin(call.tx, operation.audit, call.audit)
+            return _Unfinished(result, record_key, call.audit, audit_id)
         response = self._render(result, request, version)
         await audit.record(call.tx, operation.audit, "success", call.audit)
         if record_key is not None:
-            recorded = idempotency.RecordedResponse(response.status, response.body, response.headers)
-            await idempotency.record(call.tx, sealer, record_key, recorded)
+            await self._record(call.tx, record_key, response)
         return response
 
     async def _prepare(

@@ -97,7 +97,8 @@ class Later(msgspec.Struct, Generic[K]):
     """A response that is made after the transaction has ended, because it waits for another program.
 
     `ask` waits, outside any transaction. `finish`, if there is one, gets what it returned, in a transaction
-    of its own, and returns the response. Otherwise what `ask` returned is the response.
+    of its own, and returns the response; then `ask` changes nothing. Otherwise what `ask` returned is the
+    response.
     """
 
     ask: Callable[[], Awaitable[Any]]

@@ -1,10 +1,10 @@
 """The audit trail: one row per mutation, written by the request path in the transaction of the mutation.
 
 A handler can add facts with `note`. It cannot omit the row, and the request body is never recorded
-implicitly.
+implicitly. The row of a change that another program makes, such as a site, is written before that is asked.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -55,6 +55,26 @@ async def record(tx: Tx, event: str, outcome: Outcome, entry: AuditEntry) -> Non
     """Write the row. Requests without an authenticated actor are not recorded."""
     if entry.actor is not None:
         await tx.run(_INSERT, *_row(new_id("aud"), event, outcome, entry, entry.actor, tx.now))
+
+
+async def begin(tx: Tx, event: str, entry: AuditEntry) -> str | None:
+    """Write the row of a change that another program is asked to make, before it is asked. If nothing is
+    ever heard of it, the row stays like this. Returns its id."""
+    if entry.actor is None:
+        return None
+    id_, asked = new_id("aud"), replace(entry, meta=entry.meta | {"answered": False})
+    await tx.run(_INSERT, *_row(id_, event, "success", asked, entry.actor, tx.now))
+    return id_
+
+
+async def finish(tx: Tx, id_: str, outcome: Outcome, entry: AuditEntry) -> None:
+    """The other program has made the change, or it was not allowed."""
+    await tx.run("update audit_events set outcome = $2, meta = $3 where id = $1", *(id_, outcome, entry.meta))
+
+
+async def withdraw(tx: Tx, id_: str) -> None:
+    """The other program has not made the change."""
+    await tx.run("delete from audit_events where id = $1", id_)
 
 
 async def record_once(tx: Tx, event: str, entry: AuditEntry, moment: datetime, name: str) -> bool:

@@ -9,14 +9,16 @@ class NodeSilent(NoNode):
     message = "The node of the site cannot be reached."
     remedy = "Try again after the seconds in `Retry-After`. Visitors may still be served."
 
-    def __init__(self) -> None:
+    def __init__(self, *, was_asked: bool = False) -> None:
         super().__init__()
         self.headers = {"retry-after": "10"}
+        self.outcome_unknown = was_asked
 
 
 class SiteTimedOut(ServerFault):
     status = 504
     code = "site.timeout"
+    outcome_unknown = True
     message = "The site has not answered in {seconds} seconds. A requested change may have been made."
     remedy = "Read what you wanted to change before you repeat it. Look for slow plugins in the site's log."
 
@@ -24,6 +26,7 @@ class SiteTimedOut(ServerFault):
 class SiteFailed(ServerFault):
     status = 502
     code = "site.failed"
+    outcome_unknown = True
     message = "The site could not answer: {reason}"
     remedy = "Correct the plugin or theme that fails. The log of the site has the details."
 
@@ -31,6 +34,7 @@ class SiteFailed(ServerFault):
 class SiteAnswerInvalid(ServerFault):
     status = 502
     code = "site.answer_invalid"
+    outcome_unknown = True
     message = "The site has answered something that cannot be right: {reason}"
     remedy = "Look for a plugin that changes the values of WordPress, and deactivate it."
 

@@ -69,8 +69,8 @@ class AskedSite:
                 owner=self.owner,
                 file=file,
             )
-        except NoAnswer:
-            raise NodeSilent from None
+        except NoAnswer as silence:
+            raise NodeSilent(was_asked=silence.was_asked) from None
         except TooManyQuestions:
             raise SiteQuestionsExceeded from None
         if found.code:

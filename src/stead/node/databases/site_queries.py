@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime
 from datetime import time as clock_time
 from io import BufferedWriter
+from math import inf
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -21,7 +22,6 @@ from msgspec import Meta, Struct
 
 from stead.mariadb.connection import (
     TOO_LONG,
-    Connection,
     CustomerConnection,
     Fetched,
     StatementRefused,
@@ -50,6 +50,16 @@ _READER_CONNECTIONS = 4
 _LONG = ThreadPoolExecutor(max_workers=4, thread_name_prefix="exported-queries")
 _THREADS = ThreadPoolExecutor(max_workers=128, thread_name_prefix="queries")
 
+_TABLES = (
+    "SELECT table_name, COALESCE(table_rows, 0), CAST(COALESCE(data_length + index_length, 0) AS INTEGER)"
+    " FROM information_schema.tables WHERE table_schema = ? AND table_type = 'BASE TABLE'"
+    " ORDER BY table_name LIMIT ?"
+)
+_OTHER_ENGINES = (
+    "SELECT table_name FROM information_schema.tables WHERE table_schema = ?"
+    " AND table_type = 'BASE TABLE' AND engine <> 'InnoDB' LIMIT 1"
+)
+
 T = TypeVar("T")
 Scalar = str | int | float | bool | None
 
@@ -70,15 +80,16 @@ class SiteQueries:
         """Of the users that only read. They are valid as long as this process."""
         self._places: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(AT_ONCE))
 
-    async def answer(self, kind: str, body: bytes, schema: str, password: str) -> bytes:
-        """`password` is that of the user of the site. Raises Refusal."""
+    async def answer(self, kind: str, body: bytes, schema: str, password: str, until: float = inf) -> bytes:
+        """`password` is that of the user of the site. Nothing is changed after `until`, on the monotonic
+        clock. Raises Refusal."""
         handle = {"database.get": self._describe, "database.query": self._query}.get(kind)
         async with self._places[schema]:
             try:
                 if handle is not None:
                     return await run_in_pool(_THREADS, handle, schema, body)
                 if kind == "database.execute":
-                    return await run_in_pool(_THREADS, self._execute, schema, body, password)
+                    return await run_in_pool(_THREADS, self._execute, schema, body, password, until)
             except (NotAllowed, msgspec.ValidationError) as refused:
                 raise Refusal(REFUSED, str(refused)) from None
             except StatementRefused as refused:
@@ -88,18 +99,29 @@ class SiteQueries:
         raise Refusal(UNSUPPORTED, "the question is not known")
 
     def _describe(self, schema: str, _: bytes) -> bytes:
+        """The tables as the reader sees them: the server ends its statements in time, however many tables
+        there are, and goes on with those of the administrator."""
         with connect(self._socket, SECONDS) as connection:
             ((version,),) = connection.execute("SELECT VERSION()")
-            rows = connection.execute(
-                "SELECT table_name, COALESCE(table_rows, 0),"
-                " CAST(COALESCE(data_length + index_length, 0) AS INTEGER) FROM information_schema.tables"
-                " WHERE table_schema = %s AND table_type = 'BASE TABLE' ORDER BY table_name LIMIT %s",
-                [schema, MAX_TABLES],
-            )
+        try:
+            rows = self._list(schema, _TABLES, schema, MAX_TABLES)
+        except StatementRefused:
+            raise Refusal(FAILED, "the tables of the database cannot be listed in time") from None
         tables = [{"name": name, "rows": count, "size_bytes": size} for name, count, size in rows]
-        total = sum(int(size or 0) for _, _, size in rows)
+        total = sum(int(str(size or 0)) for _, _, size in rows)
         made = {"engine": "mariadb", "version": version, "size_bytes": total, "tables": tables}
         return msgspec.json.encode(made)
+
+    def _require_transactional(self, schema: str) -> None:
+        if others := self._list(schema, _OTHER_ENGINES, schema):
+            raise NotAllowed(
+                f"The table {others[0][0]!s} is not InnoDB, so a change could not be taken back."
+            )
+
+    def _list(self, schema: str, statement: str, *values: str | int) -> list[tuple[object, ...]]:
+        return self._as_reader(
+            schema, lambda connection: connection.fetch(statement, values, lambda _: True)
+        ).rows
 
     def _query(self, schema: str, body: bytes) -> bytes:
         wanted = msgspec.json.decode(body, type=Statement)
@@ -133,15 +155,14 @@ class SiteQueries:
         if self._as_reader(schema, write, EXPORT_SECONDS):
             raise NotAllowed(f"The result is larger than {MAX_RESULT >> 20} MiB.")
 
-    def _execute(self, schema: str, body: bytes, password: str) -> bytes:
+    def _execute(self, schema: str, body: bytes, password: str, until: float) -> bytes:
         wanted = msgspec.json.decode(body, type=Statement)
         require_writing(wanted.query)
-        with connect(self._socket, SECONDS) as connection:
-            _require_transactional(connection, schema)
+        self._require_transactional(schema)
         with connect_as_customer(
             *(self._socket, schema, password, schema, SECONDS), read_only=False
         ) as connection:
-            changed = connection.change(wanted.query, wanted.params, commit=wanted.confirm)
+            changed = connection.change(wanted.query, wanted.params, commit=wanted.confirm, until=until)
         return msgspec.json.encode({"affected_rows": changed, "applied": wanted.confirm})
 
     def _as_reader(self, schema: str, work: Callable[[CustomerConnection], T], seconds: int = SECONDS) -> T:
@@ -202,16 +223,6 @@ class _RowBudget:
         self._rows -= 1
         self._bytes -= sum(len(str(each)) * 2 + 20 for each in row)
         return self._rows >= 0 and self._bytes >= 0
-
-
-def _require_transactional(connection: Connection, schema: str) -> None:
-    others = connection.execute(
-        "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
-        " AND table_type = 'BASE TABLE' AND engine <> 'InnoDB' LIMIT 1",
-        [schema],
-    )
-    if others:
-        raise NotAllowed(f"The table {others[0][0]!s} is not InnoDB, so a change could not be taken back.")
 
 
 def _show(found: Fetched) -> Mapping[str, object]:

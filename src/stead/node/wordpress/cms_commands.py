@@ -1,5 +1,6 @@
 """What the API asks WordPress sites, and the commands that change their components, content and databases."""
 
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -74,6 +75,7 @@ class CmsCommands:
         self._files.clear()
 
     async def answer(self, question: Question) -> bytes | None:
+        until = time.monotonic() + question.seconds
         await self._environments.ready.wait()
         spec = self._environments.state.find_spec(question.environment)
         if spec is None:
@@ -81,17 +83,17 @@ class CmsCommands:
         if spec.state != "installed":
             raise Refusal(NO_ENVIRONMENT, "WordPress is not installed yet")
         if question.kind.startswith("database."):
-            return await self._answer_from_database(question)
+            return await self._answer_from_database(question, until)
         return await self._questions.ask(question, spec.settings.url)
 
-    async def _answer_from_database(self, question: Question) -> bytes:
+    async def _answer_from_database(self, question: Question, until: float) -> bytes:
         desired = self._environments.get(question.environment)
         if desired.suspended:
             raise Refusal(SUSPENDED, "the environment is suspended")
         await self._databases.wait_until_ready()
         schema = schema_name(EnvironmentId(question.environment), desired.spec.datasets.schema)
         password = desired.secrets.database_password
-        return await self._queries.answer(question.kind, question.body, schema, password)
+        return await self._queries.answer(question.kind, question.body, schema, password, until)
 
     async def change_components(self, task: Assignment, work: ChangeComponents) -> ComponentsChanged:
         """Visitors are served meanwhile, as when somebody changes components in WordPress itself."""
