@@ -25,6 +25,8 @@ _POLL_SECONDS = 0.05
 MAX_READ = 4 << 20
 """What a statement of a customer may return, in bytes; of an exported result, what a row may have."""
 TOO_LONG = 1969
+_LATE = 0
+"""The server did not refuse: nobody waits for the answer any more."""
 _TOO_LARGE = 1301
 _UNREACHABLE = {_NO_CONNECTION_LEFT, 2002, 2003, 2006, 2013, 1053, 1203}
 """The server does not listen, has ended, is stopping, or has no connection left."""
@@ -225,7 +227,7 @@ class CustomerConnection:
                 changed = cursor.execute(*_immediate(statement, values))
             self._require_in_time(began)
             if time.monotonic() >= until:
-                raise StatementRefused(TOO_LONG, "The statement took too long.")
+                raise StatementRefused(_LATE, "The request took too long, so nothing was changed.")
             if commit:
                 self._connection.commit()
             else:

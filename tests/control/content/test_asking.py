@@ -90,7 +90,7 @@ async def _audited(person: Person, site: str) -> list[tuple[str, Any]]:
         (protocol.TIMEOUT, 504, True),
         (protocol.FAILED, 502, True),
         (protocol.REFUSED, 400, False),
-        (protocol.NOT_FOUND, 404, False),
+        (protocol.NOT_FOUND, 502, True),
         (protocol.TOO_MANY, 429, False),
         (protocol.NODE_BUSY, 503, False),
     ],

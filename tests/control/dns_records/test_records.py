@@ -465,8 +465,14 @@ async def test_only_what_has_changed_is_sent(name_server: NameServer):
 
     server = RecordingPowerDns(engine.url, engine.key)
     records = [
-        normalize(type_, f"{type_.lower()}.{zone}", VALUES[type_][-1], 300, priority, zone)
-        for type_, priority in (("A", None), ("AAAA", None), ("MX", 10), ("SRV", 10), ("TXT", None))
+        normalize(type_, f"{type_.lower()}.{zone}", value, 300, priority, zone)
+        for type_, value, priority in (
+            ("A", "192.0.2.1", None),
+            ("AAAA", "2001:db8::1", None),
+            ("MX", "mail.example.net", 10),
+            ("SRV", "5 5060 sip.example.net", 10),
+            ("TXT", 'é "quoted" \\ text', None),
+        )
     ]
     await server.replace_zone(zone, _sets(records), NAMESERVERS)
     await server.replace_zone(zone, _sets(records), NAMESERVERS)

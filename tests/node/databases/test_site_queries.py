@@ -65,6 +65,7 @@ async def test_a_change_needs_tables_that_can_take_it_back(bench: DatabaseHarnes
     change = "INSERT INTO posts VALUES (7)"
     assert await ask(tenant, "execute", query=change) == {"affected_rows": 1, "applied": False}
     with connect(tenant.socket) as connection:
+        connection.execute("SET enforce_storage_engine = NULL")
         connection.execute(f"ALTER TABLE {quote_name(tenant.environment)}.posts ENGINE = Aria")
     with pytest.raises(Refusal, match="posts is not InnoDB"):
         await ask(tenant, "execute", query=change)

@@ -34,7 +34,7 @@ async def browse(
     wanted = {"role": query.role, "before": number_before(page), "limit": page.limit + 1}
 
     async def ask() -> Page[CmsUserView]:
-        found = await site.ask("users.list", SiteUsers, CmsUserNotFound, wanted)
+        found = await site.ask("users.list", SiteUsers, None, wanted)
         return page.cut([CmsUserView(**_fields(each)) for each in found.items], lambda each: each.id)
 
     return Later(ask)
@@ -90,9 +90,10 @@ async def _write(
         password = secrets.token_urlsafe(PASSWORD_BYTES)
         question["password_hash"] = hash_for_wordpress(password)
     question["send_reset_mail"] = delivery == "reset_mail"
+    missing = CmsUserNotFound if "id" in question else None
 
     async def ask() -> CmsUserWithPasswordView:
-        found = await site.ask(kind, SiteUser, CmsUserNotFound, question)
+        found = await site.ask(kind, SiteUser, missing, question)
         return CmsUserWithPasswordView(**_fields(found), password=password)
 
     return Later(ask)

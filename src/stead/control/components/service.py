@@ -56,7 +56,7 @@ async def browse(
     site = await questions.prepare(call.tx, call.context, env)
 
     async def ask() -> Page[ComponentView]:
-        found = await site.ask("components.list", SiteComponents, ComponentNotFound)
+        found = await site.ask("components.list", SiteComponents, None)
         chosen = [
             _view(each, env)
             for each in found.components
@@ -118,7 +118,7 @@ async def update(
             changes.append(Change(action, kind, known.slug))
         return await _enqueue(tx, CHANGE, env, changes, WRITE[kind])
 
-    return Later(site.asking("components.list", SiteComponents, ComponentNotFound), enqueue)
+    return Later(site.asking("components.list", SiteComponents, None), enqueue)
 
 
 async def delete(call: Call, env: VisibleEnvironment, component: str) -> Later[JobView]:
@@ -133,7 +133,7 @@ async def delete(call: Call, env: VisibleEnvironment, component: str) -> Later[J
             raise ComponentFixed(reason="it is the active theme.")
         return await _enqueue(tx, CHANGE, env, [Change("delete", kind, known.slug)], WRITE[kind])
 
-    return Later(site.asking("components.list", SiteComponents, ComponentNotFound), enqueue)
+    return Later(site.asking("components.list", SiteComponents, None), enqueue)
 
 
 async def change_many(call: Call, env: VisibleEnvironment, wanted: ComponentBatch) -> JobView:

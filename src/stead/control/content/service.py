@@ -57,7 +57,7 @@ async def browse(
     }
 
     async def ask() -> Page[ContentView]:
-        found = await site.ask("content.list", SiteItems, ContentNotFound, wanted)
+        found = await site.ask("content.list", SiteItems, None, wanted)
         return page.cut([_view(each) for each in found.items], lambda each: each.id)
 
     return Later(ask)
@@ -139,9 +139,10 @@ async def _ask_about(
 ) -> Later[ContentDetailView]:
     site = await questions.prepare(call.tx, call.context, env)
     seconds = FILE_SECONDS if file else questions.SECONDS
+    missing = ContentNotFound if "id" in wanted else None
 
     async def ask() -> ContentDetailView:
-        found = await site.ask(kind, SiteDetail, ContentNotFound, wanted, seconds=seconds, file=file)
+        found = await site.ask(kind, SiteDetail, missing, wanted, seconds=seconds, file=file)
         return _detail(found)
 
     return Later(ask)

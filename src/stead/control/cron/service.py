@@ -31,7 +31,7 @@ async def browse(call: Call, env: VisibleEnvironment, page: PageRequest) -> Late
     site = await questions.prepare(call.tx, call.context, env)
 
     async def ask() -> Page[CronView]:
-        found = await site.ask("cron.list", SiteEvents, CronNotFound)
+        found = await site.ask("cron.list", SiteEvents, None)
         by_id = {each.id: each for each in found.events}
         ordered = page_of(
             list(by_id.values()), page, lambda each: f"{str(each.time).zfill(_SORTABLE)}{each.id}"
@@ -97,9 +97,10 @@ async def _ask_about(
     call: Call, env: VisibleEnvironment, kind: str, question: dict[str, Any]
 ) -> Later[CronView]:
     site = await questions.prepare(call.tx, call.context, env)
+    missing = CronNotFound if "id" in question else None
 
     async def ask() -> CronView:
-        return _view(await site.ask(kind, SiteEvent, CronNotFound, question))
+        return _view(await site.ask(kind, SiteEvent, missing, question))
 
     return Later(ask)
 

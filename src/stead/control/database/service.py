@@ -30,7 +30,7 @@ from stead.control.database.schema import (
 )
 from stead.control.engines.object_store import ObjectStore
 from stead.control.engines.postgres import Database
-from stead.control.environments.rules import EnvironmentBusy, EnvironmentNotFound, VisibleEnvironment
+from stead.control.environments.rules import EnvironmentBusy, VisibleEnvironment
 from stead.control.http.operations import Call, Later
 from stead.control.jobs import service as jobs
 from stead.control.jobs.presigning import statement_context
@@ -119,4 +119,4 @@ async def _ask(
 ) -> Later[T]:
     site = await questions.prepare(call.tx, call.context, env)
     body = {} if wanted is None else msgspec.to_builtins(wanted)
-    return Later(site.asking(kind, answer, EnvironmentNotFound, body, refused=StatementRefused))
+    return Later(site.asking(kind, answer, None, body, refused=StatementRefused))

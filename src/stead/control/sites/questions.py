@@ -48,15 +48,15 @@ class AskedSite:
         self,
         kind: str,
         answer: type[T],
-        missing: type[NotFound],
+        missing: type[NotFound] | None,
         body: object = None,
         *,
         seconds: float = SECONDS,
         file: str = "",
         refused: type[SiteRefused] = SiteRefused,
     ) -> T:
-        """`missing` is raised if the site does not have what the question names, `refused` if it refuses.
-        `file` is the signed URL of a file that the site gets."""
+        """`missing` is raised if the site does not have what the question names; None if it names nothing.
+        `refused` is raised if it refuses. `file` is the signed URL of a file that the site gets."""
         if self.node is None:
             raise NodeSilent
         encoded = msgspec.json.encode({} if body is None else body)
@@ -81,7 +81,7 @@ class AskedSite:
             raise SiteAnswerInvalid(reason=str(error)[:MAX_MESSAGE]) from None
 
     def asking(
-        self, kind: str, answer: type[T], missing: type[NotFound], body: object = None, **options: Any
+        self, kind: str, answer: type[T], missing: type[NotFound] | None, body: object = None, **options: Any
     ) -> Callable[[], Awaitable[T]]:
         """For `Later`."""
         return lambda: self.ask(kind, answer, missing, body, **options)
@@ -97,12 +97,14 @@ async def prepare(tx: Tx, context: ApiContext, env: VisibleEnvironment) -> Asked
 
 
 def _error_of(
-    answer: protocol.Answer, missing: type[NotFound], refused: type[SiteRefused], seconds: float
+    answer: protocol.Answer, missing: type[NotFound] | None, refused: type[SiteRefused], seconds: float
 ) -> ApiError:
     reason = answer.reason[:MAX_MESSAGE]
     match answer.code:
-        case protocol.NOT_FOUND:
+        case protocol.NOT_FOUND if missing is not None:
             return missing()
+        case protocol.NOT_FOUND:
+            return SiteAnswerInvalid(reason="it does not find what it was not asked for")
         case protocol.REFUSED:
             return refused(reason=reason)
         case protocol.TIMEOUT:
