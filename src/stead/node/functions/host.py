@@ -20,7 +20,7 @@ from stead.node.functions.serving import FunctionRefused, Serving
 from stead.node.functions.spec import FunctionSpec
 from stead.node.hosting.desired_state import SecretsUnreadable
 
-SHORTEST_SECRET = 4
+SHORTEST_SECRET, MOST_HIDDEN = 4, 200
 """A shorter value is not hidden in logs: it would hide ordinary words."""
 
 log = structlog.get_logger()
@@ -111,7 +111,11 @@ class FunctionsHost:
         if row is None:
             return
         values = row.secrets.values
-        self._hidden[version] = tuple(value for value in values.values() if len(value) >= SHORTEST_SECRET)
+        # Processes that still run may log the former ones.
+        known = (*values.values(), *self._hidden.get(version, ()))
+        self._hidden[version] = tuple({value for value in known if len(value) >= SHORTEST_SECRET})[
+            :MOST_HIDDEN
+        ]
         self._serving.serve(row.spec, {**row.spec.variables, **values}, row.slot)
 
     def _refresh_others(self, active: FunctionSpec) -> None:

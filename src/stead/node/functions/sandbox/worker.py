@@ -161,7 +161,7 @@ class Worker:
             with connection:
                 about = self._serve(connection)
             self._report(about)
-            if self._guest is None and not self._replace():
+            if self._host.is_out_of_step or (self._guest is None and not self._replace()):
                 return
             self._goes_on = self._ticker.needs_thread
 
