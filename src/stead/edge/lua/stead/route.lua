@@ -21,7 +21,7 @@ local trace = require "stead.trace"
 local ngx, var = ngx, ngx.var
 local byte, find, sub, gsub, lower = string.byte, string.find, string.sub, string.gsub, string.lower
 local view_of, is_peer = records.view, records.is_peer
-local pages, state = ngx.shared.pages, ngx.shared.state
+local pages, function_requests = ngx.shared.pages, ngx.shared.function_requests
 
 local M = {}
 local SLASH, DOT = 47, 46
@@ -321,7 +321,7 @@ local function serve_function(view, found)
     return answer.page("too_large")
   end
   local now = ngx.time()
-  local count = state:incr("f:" .. found.socket .. ":" .. now, 1, 0, 2)
+  local count = function_requests:incr(found.socket .. ":" .. now, 1, 0, 2)
   if count and count > found.rate then
     return answer.page("function_rate_limit")
   end
