@@ -1,6 +1,8 @@
 """A site that asks its host as often and as much as it can: the host is one process for all sites."""
 
 import asyncio
+import contextlib
+import socket
 import tempfile
 import time
 from pathlib import Path
@@ -14,6 +16,7 @@ from stead.node.functions.spec import FunctionSpec
 from stead.node.functions.state_client import Pace
 from tests.node.functions.hosting import Hosting, binding, hosting
 from tests.node.functions.modules import answering, asking, calling, module
+from tests.patience import time_limit
 
 STORE = (binding("kv", "STORE", namespace="mine"),)
 STARTS_SLOWLY = module(
@@ -112,6 +115,26 @@ async def test_processes_that_are_starting_count(host: Hosting) -> None:
         await asyncio.sleep(0.01)
     await asyncio.gather(*probing)
     assert max(starting) == 4
+
+
+async def test_a_process_is_killed_also_when_the_first_process_is_busy(host: Hosting) -> None:
+    """Otherwise it would run for ever, and not be counted."""
+    spec = await host.serve(answering(), site="site_killed")
+    (worker,) = host.serving._versions[spec.version].workers.values()
+    processes = host.serving._processes
+    control = processes._control
+    busy, reader = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with busy, reader:
+        busy.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                busy.send(b"{}")
+        processes._control = busy
+        processes.kill(worker)
+        processes._control = control
+    assert not worker.ended.is_set()
+    async with time_limit(30):
+        await worker.ended.wait()
 
 
 def test_questions_are_spread_after_a_burst() -> None:
