@@ -8,11 +8,13 @@ import pytest
 
 from stead.control.app import ControlPlane
 from stead.control.engines.nats_state import StateStream
-from stead.control.functions import state_quota, state_removal
+from stead.control.functions import state_quota, state_removal, state_store
 from stead.control.functions.state_quota import StateQuota
 from stead.control.functions.state_removal import StateRemoval
 from stead.protocol.subjects import state_stream, state_subjects
+from stead.shared.ids import new_id
 from tests import teams
+from tests.answering_node import place_on_answering_node
 from tests.control.functions.keeping import Keeper
 from tests.patience import time_limit
 from tests.people import Person
@@ -182,3 +184,21 @@ async def test_the_state_of_a_removed_environment_is_removed(
             await asyncio.sleep(0.2)
     async with plane.database.reading() as tx:
         assert not await tx.value("select count(*) from function_state where env_id = $1", keeper.environment)
+
+
+async def test_a_node_cannot_ask_for_the_state_of_a_deleted_site(
+    plane: ControlPlane, person: Person, keeper: Keeper
+) -> None:
+    """The site may still be on the node, because it can be recovered."""
+    async with plane.database.transaction() as tx:
+        site = str(await tx.value("select site_id from environments where id = $1", keeper.environment))
+        function, node = await teams.insert_function(tx, site), new_id("node")
+        await place_on_answering_node(tx, site, node)
+        asked = {"site": site, "environment": keeper.environment, "function": function}
+        assert await state_store.is_hosted(tx, node=node, **asked)
+        assert not await state_store.is_hosted(tx, node="another", **asked)
+        await tx.run(
+            "update sites set status = 'deleted', recoverable_until = $2 where id = $1",
+            *(site, tx.now + timedelta(days=30)),
+        )
+        assert not await state_store.is_hosted(tx, node=node, **asked)
