@@ -99,7 +99,7 @@ async def measure_scans(_: Bench) -> Result:
         unchanged, again = await _scan(scanner, home, roots, full=False)
         bare = await run_in_thread(_scan_bare, scanner, roots)
     finally:
-        await scanner.clamd.stop()
+        await scanner.stop()
         shutil.rmtree(home)
     return Result(
         60 * report.files / full,
@@ -150,13 +150,13 @@ def _scan_bare(scanner: Scanner, roots: Sequence[Root]) -> float:
 def _scan_batch(session: ClamdSession, engine: YaraEngine, batch: Sequence[Path]) -> None:
     descriptors = [os.open(file, os.O_RDONLY) for file in batch]
     try:
-        numbers = session.send(descriptors)
-        for file in batch:
+        for file, descriptor in zip(batch, descriptors, strict=True):
+            session.submit(descriptor)
             try:
                 engine.scan(file.read_bytes(), b"wp-content/plugins/" + os.fsencode(file.name))
             except YaraFailed:
                 continue
-        session.receive(numbers)
+        session.finish()
     finally:
         for descriptor in descriptors:
             os.close(descriptor)

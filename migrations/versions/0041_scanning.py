@@ -30,7 +30,8 @@ STATEMENTS = [
       bytes bigint not null default 0,
       milliseconds bigint not null default 0,
       found integer not null default 0,
-      omitted integer not null default 0,
+      omitted bigint not null default 0,
+      unfinished bigint not null default 0,
       clamav text not null default '',
       rules text not null default '',
       error text
@@ -57,6 +58,7 @@ STATEMENTS = [
       restore_job_id text,
       announced boolean not null default false,
       blocked boolean not null default false,
+      replaced boolean not null default false,
       detected_at timestamptz not null,
       updated_at timestamptz not null
     )
@@ -65,7 +67,7 @@ STATEMENTS = [
     "create index malware_detections_unannounced on malware_detections (env_id) where not announced",
     """
     create index malware_detections_to_block on malware_detections (env_id)
-      where source = 'file' and blocked <> (status = 'quarantined')
+      where source = 'file' and blocked <> (status = 'quarantined' and not replaced)
     """,
     "create index malware_detections_of_scan on malware_detections (scan_id)",
     "create index malware_detections_of_path on malware_detections (env_id, sha256)",
@@ -87,6 +89,7 @@ STATEMENTS = [
       site_id text not null references sites (id),
       due_at timestamptz not null,
       full_due_at timestamptz not null,
+      failures integer not null default 0,
       cause text not null default 'scheduled'
     )
     """,

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import nats.errors
 import structlog
 from nats.js.api import Header
@@ -13,6 +14,8 @@ from stead.protocol.subjects import report
 
 BATCH = 32
 ACK_SECONDS = 5.0
+MAX_BYTES = 1_000_000
+"""NATS accepts 1 MiB, with the headers."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
 
 log = structlog.get_logger()
@@ -43,10 +46,13 @@ class Reporter:
         result = pending.result
         jetstream = await self._connection.jetstream()
         subject = report(result.node, result_kind(result.job, result.step))
+        data = encode(result)
+        if len(data) > MAX_BYTES:
+            # One that no server accepts would be sent for ever, and the others after it never.
+            log.error("report.too_large", job=result.job, step=result.step, size=len(data))
+            data = encode(msgspec.structs.replace(result, value=None))
         try:
-            await jetstream.publish(
-                subject, encode(result), timeout=ACK_SECONDS, headers={Header.MSG_ID: pending.id}
-            )
+            await jetstream.publish(subject, data, timeout=ACK_SECONDS, headers={Header.MSG_ID: pending.id})
         except (nats.errors.Error, OSError) as error:
             log.warning("report.delayed", job=result.job, step=result.step, error=type(error).__name__)
             return False

@@ -10,7 +10,8 @@ from pathlib import Path
 from stead.node.processes import Processes
 from stead.node.scanning.clamd_client import REPLY_SECONDS
 from stead.node.scanning.scanner import Scanner
-from stead.node.scanning.site_scan import FileReport, Root, ScannerChannel, SiteScan
+from stead.node.scanning.scanner_channel import ScannerChannel
+from stead.node.scanning.site_scan import FileReport, Root, SiteScan
 from stead.node.scanning.verdicts import Verdict
 from stead.node.uninterrupted import run_in_thread
 
@@ -77,7 +78,7 @@ async def scanned_directory(
     try:
         yield made
     finally:
-        await made.scanner.clamd.stop()
+        await made.scanner.stop()
 
 
 @asynccontextmanager

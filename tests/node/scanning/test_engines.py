@@ -15,10 +15,10 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from stead.node.scanning import site_scan
+from stead.node.scanning import scanner_channel, site_scan
 from stead.node.scanning.clamd_client import REPLY_SECONDS, ClamdUnavailable
 from stead.node.scanning.clamd_server import SCANNER_UID, ClamdServer
-from stead.node.scanning.site_scan import EngineFailed
+from stead.node.scanning.scanner_channel import EngineFailed
 from tests.node.scanning.corpus import make_samples
 from tests.node.scanning.scanned_directory import ScannedDirectory, false_clamd, scanned_directory
 from tests.patience import time_limit
@@ -101,7 +101,7 @@ async def test_a_file_that_changes_while_it_is_read_is_an_error_and_no_finding(
 async def test_a_file_with_holes_that_is_larger_than_the_disk_does_not_keep_the_scanner_busy(
     place: ScannedDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(site_scan, "ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr(scanner_channel, "ANSWER_SECONDS", 60.0)
     with place.put("uploads/huge.php", SHELL).open("r+b") as file:
         file.truncate(1 << 40)
     place.put("uploads/shell.php", SHELL)
