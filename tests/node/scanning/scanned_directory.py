@@ -11,7 +11,7 @@ from stead.node.processes import Processes
 from stead.node.scanning.clamd_client import REPLY_SECONDS
 from stead.node.scanning.scanner import Scanner
 from stead.node.scanning.scanner_channel import ScannerChannel
-from stead.node.scanning.site_scan import FileReport, Root, SiteScan
+from stead.node.scanning.site_scan import INDEX_BYTES, FileReport, Root, SiteScan
 from stead.node.scanning.verdicts import Verdict
 from stead.node.uninterrupted import run_in_thread
 
@@ -54,15 +54,24 @@ class ScannedDirectory:
         self.scanner.clamd._operator = directory
 
     async def scan(
-        self, *, full: bool = False, known: bytes = b"", during: Callable[[], object] | None = None
+        self,
+        *,
+        full: bool = False,
+        known: bytes = b"",
+        during: Callable[[], object] | None = None,
+        seconds: float = 600.0,
+        expected: dict[tuple[bytes, ...], bytes] | None = None,
+        index_bytes: int = INDEX_BYTES,
     ) -> FileReport:
         """`during` is called in the middle of the scan."""
         (self.home / "known").write_bytes(known)
-        async with self.scanner.open(self.home / "known") as (channel, engines):
+        async with self.scanner.open(self.home / "known", seconds) as (channel, engines):
             watched = _WatchedChannel(channel._channel)
             watched.during = during
-            roots = [Root(self.content, "wp-content")]
-            scan = SiteScan(watched, roots, self.home / "index", engines.version, full=full)
+            roots = [Root(self.content, "wp-content", expected=expected)]
+            scan = SiteScan(
+                *(watched, roots, self.home / "index", engines.version), full=full, index_bytes=index_bytes
+            )
             return await run_in_thread(scan.run)
 
 

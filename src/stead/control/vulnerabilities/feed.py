@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+import re
 import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import msgspec
 
@@ -19,6 +20,15 @@ MAX_RECORD = 4 << 20
 _CHUNK = 1 << 20
 _SECONDS = 60.0
 _SPACE = " \t\r\n"
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""As JSON has it; PostgreSQL cannot store it."""
+
+
+class Unreadable(NamedTuple):
+    """A record that cannot be read."""
+
+    id: str
+    reason: str
 
 
 @contextmanager
@@ -68,14 +78,20 @@ def digest_of(copy: IO[bytes]) -> str:
     return made.hexdigest()
 
 
-def read_records(copy: IO[bytes]) -> Iterator[tuple[Record, str]]:
-    """The records with their digests. Raises FeedBroken at the first that cannot be read."""
+def read_records(copy: IO[bytes]) -> Iterator[tuple[Record, str] | Unreadable]:
+    """The records with their digests. Raises FeedBroken if the feed itself cannot be read."""
     for id_, value in _members(copy):
         try:
             record = msgspec.convert(value, Record, strict=False)
-        except msgspec.ValidationError as error:
-            raise FeedBroken(f"The record {id_[:60]} cannot be read: {str(error)[:200]}") from None
-        yield record, hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+            text = json.dumps(value, sort_keys=True, ensure_ascii=False)
+            digest = hashlib.sha256(text.encode()).hexdigest()
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
+            yield Unreadable(id_, f"The record {id_[:60]!a} cannot be read: {str(error)[:200]}")
+            continue
+        if _NUL.search(text):
+            yield Unreadable(id_, f"The record {id_[:60]!a} has a character that no text has.")
+        else:
+            yield record, digest
 
 
 def _members(copy: IO[bytes]) -> Iterator[tuple[str, object]]:

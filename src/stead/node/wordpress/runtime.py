@@ -219,6 +219,9 @@ class WordPressRuntime(Driver):
     def list_captured_mail(self) -> Sequence[CapturedMail]:
         return self._services.captured.list_mails()
 
+    def list_changed_components(self) -> Mapping[str, float]:
+        return self._services.components_changed
+
     def background_tasks(self) -> Mapping[str, Callable[[], Coroutine[Any, Any, None]]]:
         return {
             "wordpress.host": self.run,
