@@ -9,7 +9,7 @@ from nats.js.api import Header
 
 from stead.node.journal import Journal, PendingReport
 from stead.node.nats_connection import NatsConnection
-from stead.protocol.commands import encode, result_kind
+from stead.protocol.commands import Result, encode, result_kind
 from stead.protocol.subjects import report
 
 BATCH = 32
@@ -46,15 +46,22 @@ class Reporter:
         result = pending.result
         jetstream = await self._connection.jetstream()
         subject = report(result.node, result_kind(result.job, result.step))
-        data = encode(result)
-        if len(data) > MAX_BYTES:
-            # One that no server accepts would be sent for ever, and the others after it never.
-            log.error("report.too_large", job=result.job, step=result.step, size=len(data))
-            data = encode(msgspec.structs.replace(result, value=None))
         try:
-            await jetstream.publish(subject, data, timeout=ACK_SECONDS, headers={Header.MSG_ID: pending.id})
+            await jetstream.publish(
+                subject, build_message(result), timeout=ACK_SECONDS, headers={Header.MSG_ID: pending.id}
+            )
         except (nats.errors.Error, OSError) as error:
             log.warning("report.delayed", job=result.job, step=result.step, error=type(error).__name__)
             return False
         self._journal.remove_report(pending)
         return True
+
+
+def build_message(result: Result) -> bytes:
+    """Without its value if that is too large: a message that no server accepts would be sent for ever, and
+    those after it never."""
+    data = encode(result)
+    if len(data) <= MAX_BYTES:
+        return data
+    log.error("report.too_large", job=result.job, step=result.step, size=len(data))
+    return encode(msgspec.structs.replace(result, value=None))

@@ -202,7 +202,7 @@ async def test_a_difference_to_what_was_released_is_a_finding(
 ) -> None:
     monkeypatch.setattr(site_scan, "SETTLED_NS", 0)
     files = {name: place.put(f"plugins/{name}.php", b"<?php // %b" % name.encode()) for name in "abc"}
-    expected = {
+    expected: dict[tuple[bytes, ...], bytes] = {
         (b"plugins", f"{name}.php".encode()): hashlib.sha256(file.read_bytes()).digest()
         for name, file in files.items()
     }
