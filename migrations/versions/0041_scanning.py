@@ -168,20 +168,17 @@ STATEMENTS = [
     )
     """,
     """
+    -- References are left to site_components, which each row comes from: a record may open a million rows.
     create table vulnerability_findings (
-      env_id text not null references environments (id),
+      env_id text not null,
       vulnerability_id text not null,
-      version_id bigint not null references component_versions (id),
-      site_id text not null references sites (id),
+      version_id bigint not null,
+      site_id text not null,
       opened_at timestamptz not null,
       fixed_at timestamptz,
       announced boolean not null default false,
       primary key (env_id, vulnerability_id, version_id)
     )
-    """,
-    """
-    create index vulnerability_findings_open on vulnerability_findings (site_id, env_id)
-      where fixed_at is null
     """,
     """
     create index vulnerability_findings_unannounced on vulnerability_findings (site_id)
