@@ -24,7 +24,7 @@ from wasmtime import (
 from wasmtime.component import Component
 from wasmtime.component import Linker as ComponentLinker
 
-from .component_call import TextCall
+from .direct_calls import Deadline, TextCall
 from .guest_kinds import WEBASSEMBLY, is_component
 from .ticker import TICK_SECONDS
 
@@ -121,7 +121,7 @@ def explain(error: Exception) -> GuestFailed:
 
 class ComponentGuest:
     def __init__(self, engine: Engine, store: Store, component: Component, host: HostCall) -> None:
-        self._store = store
+        self._store, self._deadline = store, Deadline(store)
         linker = ComponentLinker(engine)
         linker.add_wasip2()
         with linker.root() as root, root.add_instance(HOST_INTERFACE) as interface:
@@ -133,7 +133,7 @@ class ComponentGuest:
         self._handle = TextCall(store, handle)
 
     def set_deadline(self, seconds: float) -> None:
-        self._store.set_epoch_deadline(ticks(seconds))
+        self._deadline(ticks(seconds))
 
     def call(self, request: bytes) -> bytes:
         try:
@@ -149,7 +149,7 @@ class ModuleGuest:
     """A core module: `stead_alloc` reserves memory, `stead_handle` returns where its answer is."""
 
     def __init__(self, engine: Engine, store: Store, module: Module, host: HostCall) -> None:
-        self._store, self._host = store, host
+        self._store, self._deadline, self._host = store, Deadline(store), host
         linker = Linker(engine)
         linker.define_wasi()
         number = ValType.i32()
@@ -167,7 +167,7 @@ class ModuleGuest:
             begin(store)
 
     def set_deadline(self, seconds: float) -> None:
-        self._store.set_epoch_deadline(ticks(seconds))
+        self._deadline(ticks(seconds))
 
     def call(self, request: bytes) -> bytes:
         try:
