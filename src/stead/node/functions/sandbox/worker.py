@@ -176,8 +176,10 @@ class Worker:
             while not self._goes_on and waiting.poll(IDLE_SECONDS):
                 try:
                     connection = self._take()[0]
-                except OSError:
+                except BlockingIOError:
                     continue
+                except OSError:
+                    return
                 try:
                     about = self._serve(connection)
                 except (OSError, ValueError):
@@ -214,14 +216,14 @@ class Worker:
 
     def _serve(self, connection: int) -> dict[str, Any] | None:
         """Return what the host is told about the request."""
-        time_, began, cpu = time.time(), time.monotonic(), time.process_time()
+        started_at, began, cpu = time.time(), time.monotonic(), time.process_time()
         # The edge sends a request as a whole. If it does not, the host ends this process.
         self._activity.begin(READ_SECONDS)
         reason, detail = "", ""
         request = None
         try:
             request = read_request(connection, self._request_bytes)
-            response = self._handle(request, time_, began, cpu)
+            response = self._handle(request, started_at, began, cpu)
         except RequestRefused as refused:
             reason = refused.reason
             response = refuse(refused.status, reason, _usage(cpu, time.process_time()))
@@ -242,7 +244,7 @@ class Worker:
             return None
         about: dict[str, Any] = {"wall_ms": round(wall_ms, 3), "reason": reason, "detail": detail}
         if request is not None and trace is not None:
-            about |= describe(time_, trace, request.name)
+            about |= describe(started_at, trace, request.name)
             about |= {
                 "status": int(response[9:12]),
                 "calls": self._host.recorded.calls,
@@ -250,13 +252,13 @@ class Worker:
             }
         return about
 
-    def _handle(self, request: Request, time_: float, began: float, began_cpu: float) -> bytes:
+    def _handle(self, request: Request, started_at: float, began: float, began_cpu: float) -> bytes:
         wall = min(self._wall, request.left_ms / 1000) if request.left_ms else self._wall
         guest = self._guest
         if guest is None:
             raise GuestFailed("function_unavailable")
         self._host.begin(began, began + wall, request.depth, request.subrequests, request.trace)
-        self._activity.begin(wall + GRACE_SECONDS, time_, request.trace, request.name)
+        self._activity.begin(wall + GRACE_SECONDS, started_at, request.trace, request.name)
         self._ticker.begin(began, began_cpu)
         keep, cpu = False, 0.0
         try:
@@ -277,7 +279,7 @@ class Worker:
                 used += f"{SUBREQUESTS}: {self._host.subrequests}\r\n"
             return build_response(answer, MAX_RESPONSE, used)
         except HostUnavailable:
-            raise GuestFailed("function_time_limit") from None
+            raise GuestFailed("function_started_atlimit") from None
         finally:
             self._ticker.end(cpu or time.process_time(), has_failed=not keep)
             self._handled += 1
