@@ -25,6 +25,8 @@ from wasmtime.component import Func
 from wasmtime.component import _types as types
 from wasmtime.component._enter import maybe_raise_last_exn
 
+from .ticker import ticks
+
 _call = CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p, c_size_t)(
     ("wasmtime_component_func_call", ffi.dll)
 )
@@ -78,13 +80,13 @@ class TextCall:
 
 
 class Deadline:
-    """How many ticks of its engine a store may go on."""
+    """Ends a store after a time."""
 
     def __init__(self, store: Store) -> None:
         self._context = _context(store)
 
-    def __call__(self, ticks: int) -> None:
-        _set_deadline(self._context, ticks)
+    def __call__(self, seconds: float) -> None:
+        _set_deadline(self._context, ticks(seconds))
 
 
 def _context(store: Store) -> c_void_p:

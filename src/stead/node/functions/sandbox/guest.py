@@ -26,7 +26,7 @@ from wasmtime.component import Linker as ComponentLinker
 
 from .direct_calls import Deadline, TextCall
 from .guest_kinds import WEBASSEMBLY, is_component
-from .ticker import TICK_SECONDS
+from .ticker import ticks
 
 HOST_INTERFACE = "stead:function/host@0.1.0"
 STACK_BYTES = 1 << 20
@@ -104,10 +104,6 @@ class Program:
             raise explain(error) from None
 
 
-def ticks(seconds: float) -> int:
-    return max(1, int(seconds / TICK_SECONDS) + 1)
-
-
 def explain(error: Exception) -> GuestFailed:
     text = str(error)
     if "interrupt" in text:
@@ -121,7 +117,7 @@ def explain(error: Exception) -> GuestFailed:
 
 class ComponentGuest:
     def __init__(self, engine: Engine, store: Store, component: Component, host: HostCall) -> None:
-        self._store, self._deadline = store, Deadline(store)
+        self._store, self.set_deadline = store, Deadline(store)
         linker = ComponentLinker(engine)
         linker.add_wasip2()
         with linker.root() as root, root.add_instance(HOST_INTERFACE) as interface:
@@ -131,9 +127,6 @@ class ComponentGuest:
         if handle is None:
             raise WasmtimeError("the component does not export the function handle")
         self._handle = TextCall(store, handle)
-
-    def set_deadline(self, seconds: float) -> None:
-        self._deadline(ticks(seconds))
 
     def call(self, request: bytes) -> bytes:
         try:
@@ -149,7 +142,7 @@ class ModuleGuest:
     """A core module: `stead_alloc` reserves memory, `stead_handle` returns where its answer is."""
 
     def __init__(self, engine: Engine, store: Store, module: Module, host: HostCall) -> None:
-        self._store, self._deadline, self._host = store, Deadline(store), host
+        self._store, self.set_deadline, self._host = store, Deadline(store), host
         linker = Linker(engine)
         linker.define_wasi()
         number = ValType.i32()
@@ -165,9 +158,6 @@ class ModuleGuest:
         begin = exports.get("_initialize")
         if isinstance(begin, Func):
             begin(store)
-
-    def set_deadline(self, seconds: float) -> None:
-        self._deadline(ticks(seconds))
 
     def call(self, request: bytes) -> bytes:
         try:

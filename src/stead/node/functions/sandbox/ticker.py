@@ -14,6 +14,10 @@ STARVED_SECONDS, STARVED_SHARE = 0.2, 0.05
 of CPU, where the container permits that: it is slow on a busy node, and still gets on."""
 
 
+def ticks(seconds: float) -> int:
+    return max(1, int(seconds / TICK_SECONDS) + 1)
+
+
 class Ticker:
     """Advances the clock of the engine while a request is handled, which ends the guest at its deadline.
 
