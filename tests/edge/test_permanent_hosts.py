@@ -1,17 +1,20 @@
 """The permanent hosts of deployments: looked up when a visitor comes, and always the same release."""
 
+import asyncio
+import itertools
 import json
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
 import msgspec
 import pytest
 
 from stead.edge.certificate import make_self_signed
 from stead.protocol.edge_records import HostRecord, RecordLine, encode
-from tests.edge.edge_harness import EdgeHarness, start_edge, status_of
+from tests.edge.edge_harness import BOUND, EdgeHarness, start_edge, status_of
 from tests.edge.peers import HttpServer, ReceivedRequest
 
 HOST = "01k9zy3v7d00r3m8w5x2t6b4qa--shop-k3f9.preview.test"
@@ -112,6 +115,32 @@ async def test_a_permanent_host_that_cannot_be_looked_up_is_not_reported_as_miss
     await edge.admin.complete()
     answer = await edge.get("01k9zy3v7d00r3m8w5x2t6b4zz--unasked.preview.test")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+
+
+async def test_whoever_asks_for_random_hosts_does_not_keep_others_from_permanent_ones(
+    edge: EdgeHarness, store: Store
+) -> None:
+    """Neither with names that have the form of permanent hosts, nor with others."""
+    edge.release("rel-shop", {"index.html": "here"})
+    await edge.environment("shop", release="rel-shop")
+    await edge.admin.complete()
+    numbers = itertools.count()
+
+    async def ask_at_random(count: int) -> list[int]:
+        names = [f"{number:026d}--x.preview.test" for number in itertools.islice(numbers, count)]
+        names += [f"random{number}.test" for number in itertools.islice(numbers, count)]
+        return [answer.status_code for answer in await asyncio.gather(*map(edge.get, names))]
+
+    refused = 0
+    for number in range(8):
+        host = f"01k9zy3v7d00r3m8w5x2t6c{number:03d}--shop-k3f9.preview.test"
+        await _announce(edge, store, host, "rel-shop")
+        refused += (await ask_at_random(60)).count(503)
+        transport = httpx.AsyncHTTPTransport(local_address="127.9.9.9")
+        async with httpx.AsyncClient(transport=transport, timeout=BOUND) as other:
+            found = await other.get(f"http://127.0.0.1:{edge.port}/", headers={"host": host})
+        assert found.text == "here"
+    assert refused > 0
 
 
 async def test_the_certificate_of_the_preview_domain_is_for_permanent_hosts_only(tmp_path: Path) -> None:
