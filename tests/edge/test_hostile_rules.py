@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from stead.artifacts.precompression import add_compressed_files
-from stead.artifacts.site_rules import compiler
+from stead.artifacts.site_rules import compiler, headers_file, redirects_file
 from stead.artifacts.site_rules.compiler import check_rules, compile_rules, read_rules
+from stead.artifacts.site_rules.rules import SiteRules
 from tests.edge.edge_harness import EdgeHarness
 from tests.edge.release_rules import install_rules
 from tests.edge.test_lua_site_rules import LUA, RULES, to_lua
@@ -142,6 +143,7 @@ def test_what_a_worker_remembers_of_headers_is_limited_for_all_releases() -> Non
 
 
 def compiled(name: str, text: str) -> bytes | None:
-    rules = compiler.SiteRules()
-    compiler._READERS[name](text, rules)
+    rules = SiteRules()
+    read = {"_redirects": redirects_file.read, "_headers": headers_file.read}[name]
+    read(text, rules)
     return compile_rules(rules)
