@@ -56,7 +56,7 @@ async def test_ten_thousand_records_arrive_as_a_snapshot(
 
 async def test_each_nginx_gets_the_key_for_previews_of_its_own_node(there: FeedHarness) -> None:
     own = bytes(range(32))
-    async with there.feeding(node_key=base64.b64encode(own).decode()):
+    async with there.feeding(STEAD_NODE_KEY=base64.b64encode(own).decode()):
         await there.applied(await there.put(there.hosts(1)))
         assert there.nginx.keys["/preview-key"] == preview_key(own).hex()
         assert preview_key(own).hex() not in there.nginx.keys["/hop-keys"]
