@@ -74,7 +74,8 @@ async def test_a_file_that_changes_while_it_is_read_is_an_error_and_no_finding(
     place: ScannedDirectory,
 ) -> None:
     place.put("steady.php", SHELL)
-    changing = place.put("changing.log", b"x" * (1 << 20))
+    # Large enough that reading it takes longer than the writer waits for a processor.
+    changing = place.put("changing.log", b"x" * (24 << 20))
     ended = threading.Event()
 
     def write() -> None:
