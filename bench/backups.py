@@ -20,7 +20,8 @@ from bench.timings import Timings, compare
 from stead.mariadb.connection import connect
 from stead.node.containers.limits import MB
 from stead.node.uninterrupted import run_in_thread
-from stead.protocol.work import DiscardDataset, SnapshotTaken
+from stead.protocol.work.hosting import DiscardDataset
+from stead.protocol.work.snapshots import SnapshotTaken
 from stead.shared.ids import new_id
 from tests.node.wordpress.large_site import BYTES_PER_POST, LargeSite
 from tests.node.wordpress.repositories import LocalRepository, restoration, take, verification

@@ -27,7 +27,7 @@ from stead.node.wordpress import plan as plans
 from stead.node.wordpress import runtime
 from stead.node.wordpress.compiled_core import compiled_path
 from stead.node.wordpress.plan import WordPressPlan
-from stead.protocol.work import WordPressSettings
+from stead.protocol.work.hosting import WordPressSettings
 from tests.node.harness import until
 from tests.node.wordpress.wordpress_node import Site, WordPressNode, start_wordpress_node
 from tests.percentiles import p99

@@ -23,7 +23,8 @@ from stead.node.drivers.driver import Assignment
 from stead.node.uninterrupted import run_in_thread
 from stead.node.wordpress.commands import WP_CLI, container_of_command
 from stead.node.wordpress.program_files import own_files
-from stead.protocol.work import DiscardDataset, PrepareDataset, RunCommand
+from stead.protocol.work.access import RunCommand
+from stead.protocol.work.hosting import DiscardDataset, PrepareDataset
 from stead.shared.ids import new_id
 from tests.node.driver_pairs import CapturedOutput
 from tests.node.wordpress.large_site import BYTES_PER_POST, LargeSite

@@ -39,7 +39,7 @@ from stead.node.containers.egress_rules import HostRule
 from stead.node.disk_space import DiskSpace
 from stead.node.processes import Processes
 from stead.node.settings import from_environment
-from stead.protocol.work import Build, GitSource
+from stead.protocol.work.builds import Build, GitSource
 from tests.git_server import GitServer, Repository
 from tests.journeys.customer import Customer
 from tests.journeys.forge import Forge

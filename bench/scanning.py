@@ -24,7 +24,7 @@ from stead.node.scanning.scanner import Scanner, is_installed
 from stead.node.scanning.site_scan import SiteScan
 from stead.node.scanning.yara_engine import YaraEngine, YaraFailed, compile_rules
 from stead.node.uninterrupted import run_in_thread
-from stead.protocol.work import ScanEnvironment
+from stead.protocol.work.scanning import ScanEnvironment
 from tests.node.wordpress.wordpress_node import Site, WordPressNode, start_wordpress_node
 
 IMAGES = ("wordpress", "composer", "static", "php8.2")

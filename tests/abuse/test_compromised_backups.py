@@ -12,7 +12,7 @@ import pytest
 from stead.control.app import ControlPlane
 from stead.control.engines.restic import RepositoryDamaged, ResticRepository
 from stead.protocol.commands import Result, encode, read_result
-from stead.protocol.work import SnapshotTaken
+from stead.protocol.work.snapshots import SnapshotTaken
 from stead.shared.ids import new_id
 from tests.conftest import FIGURE
 from tests.people import Person

@@ -36,7 +36,7 @@ from stead.protocol.edge_records import node_key
 from stead.protocol.sealed_work import WorkUnreadable, key_from_text, open_work
 from stead.protocol.sign_ins import SignIn, SignInRequest, read_sign_in
 from stead.protocol.subjects import COMMANDS, EDGE_BUCKET, OUTPUT, REPORTS, Node, Program, bucket_stream
-from stead.protocol.work import Build, GitSource
+from stead.protocol.work.builds import Build, GitSource
 from stead.shared.ids import new_id
 from tests.faults.jobs.harness import Harness, everything
 from tests.faults.jobs.programs import until

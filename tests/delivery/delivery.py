@@ -25,7 +25,7 @@ from stead.control.settings import Settings, from_environment, object_store_of
 from stead.dev.engines.nginx import Nginx
 from stead.dev.supervised_program import clean_environment
 from stead.protocol.subjects import Program as Role
-from stead.protocol.work import BuildResult
+from stead.protocol.work.builds import BuildResult
 from stead.shared.ids import new_id
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.node import STEADCTL

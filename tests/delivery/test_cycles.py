@@ -11,7 +11,7 @@ import pytest
 
 from bench.visitor import Visitor
 from stead.node.drivers.releases import KEPT_RELEASES
-from stead.protocol.work import release_of
+from stead.protocol.work.releases import release_of
 from tests.delivery.delivery import Delivery
 
 CYCLES, READERS = 200, 4

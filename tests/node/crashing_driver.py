@@ -18,7 +18,7 @@ import msgspec
 from stead.node.drivers.driver import Assignment
 from stead.node.drivers.static_runtime import StaticRuntime
 from stead.node.processes import StreamName
-from stead.protocol.work import EnsureRelease
+from stead.protocol.work.releases import EnsureRelease
 
 CHANGES = {
     *("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.utime", "os.link", "os.symlink"),

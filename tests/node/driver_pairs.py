@@ -20,7 +20,7 @@ from stead.node.drivers.simulator import SimulatedBehaviour, SimulatedEdge, Simu
 from stead.node.drivers.static_runtime import StaticRuntime
 from stead.node.processes import Processes, StreamName
 from stead.protocol.edge_records import RecordKind, RecordLine
-from stead.protocol.work import EnsureRoute, Probe
+from stead.protocol.work.hosting import EnsureRoute, Probe
 from stead.shared.ids import new_id
 
 Announce = Callable[[Assignment, list[str]], Coroutine[Any, Any, None]]

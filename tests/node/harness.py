@@ -36,7 +36,7 @@ from stead.protocol.commands import (
 )
 from stead.protocol.streams import commands_consumer, edge_consumer, stream_specs
 from stead.protocol.subjects import COMMANDS, REPORTS, Node
-from stead.protocol.work import Work
+from stead.protocol.work.kinds import Work
 from stead.shared.ids import new_id
 from tests.patience import Patience
 from tests.preloaded.processes import Process, spawn

@@ -16,7 +16,7 @@ from stead.artifacts import manifest, provenance
 from stead.artifacts.digests import Digest
 from stead.artifacts.packer import pack_layer
 from stead.artifacts.provenance import Provenance
-from stead.protocol.work import EnsureRelease, LayerDownload
+from stead.protocol.work.releases import EnsureRelease, LayerDownload
 from stead.shared.runtimes import Runtime
 
 SIGNING_KEY = Ed25519PrivateKey.generate()

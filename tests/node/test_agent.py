@@ -15,7 +15,7 @@ from stead.node.agent import HEARTBEAT_SECONDS
 from stead.protocol import subjects
 from stead.protocol.commands import Cancel, Result, encode, read_heartbeat
 from stead.protocol.subjects import COMMANDS, Node, Program
-from stead.protocol.work import (
+from stead.protocol.work.hosting import (
     EnsureEnvironment,
     EnsureRoute,
     Probe,

@@ -8,7 +8,7 @@ import psutil
 from stead.dev.engines.nats import Nats
 from stead.dev.running_stack import RunningStack
 from stead.protocol.commands import Cancel
-from stead.protocol.work import EnsureEnvironment
+from stead.protocol.work.hosting import EnsureEnvironment
 from tests.node.harness import NodeHarness, until
 
 ENSURE = EnsureEnvironment("static")

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from stead.protocol.edge_records import PLACEHOLDER
-from stead.protocol.work import EnsureRelease, release_of
+from stead.protocol.work.releases import EnsureRelease, release_of
 from tests.node.crashing_driver import Plan, Task
 from tests.node.layer_server import LayerServer, serve_layers
 from tests.preloaded.processes import run

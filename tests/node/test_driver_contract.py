@@ -13,7 +13,8 @@ from stead.dev.engines.nginx import Nginx
 from stead.dev.running_stack import RunningStack, run_stack
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.transfer import TransferFailed
-from stead.protocol.work import EnsureRelease, Probe, RemoveRoute, release_of
+from stead.protocol.work.hosting import Probe, RemoveRoute
+from stead.protocol.work.releases import EnsureRelease, release_of
 from stead.shared.ids import new_id
 from tests.node.driver_pairs import (
     CapturedOutput,

@@ -11,18 +11,10 @@ from stead.node.drivers.driver_set import DriverSet
 from stead.node.drivers.simulator import SimulatedBehaviour, simulated_drivers
 from stead.node.processes import Processes
 from stead.protocol.commands import Result, encode, read_result, result_of
-from stead.protocol.work import (
-    ArchiveSource,
-    Build,
-    BuildResult,
-    EnsureEnvironment,
-    EnsureRoute,
-    Probe,
-    RemoveEnvironment,
-    Work,
-    WorkResult,
-    tag_of,
-)
+from stead.protocol.work.base import tag_of
+from stead.protocol.work.builds import ArchiveSource, Build, BuildResult
+from stead.protocol.work.hosting import EnsureEnvironment, EnsureRoute, Probe, RemoveEnvironment
+from stead.protocol.work.kinds import Work, WorkResult
 from stead.shared.runtimes import RUNTIMES
 from tests.node.driver_pairs import new_assignment
 

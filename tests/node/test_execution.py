@@ -14,7 +14,8 @@ from stead.node.execution import ATTEMPTS, MAX_RUNNING, Execution
 from stead.node.journal import Journal, StepEntry
 from stead.node.processes import StreamName
 from stead.protocol.commands import Command
-from stead.protocol.work import ArchiveSource, Build, BuildResult, RemoveRoute
+from stead.protocol.work.builds import ArchiveSource, Build, BuildResult
+from stead.protocol.work.hosting import RemoveRoute
 from stead.shared.wording import MAX_REASON
 from tests.node.harness import until
 

@@ -10,7 +10,8 @@ import pytest
 
 from stead.node.journal import Journal, NextAction, StepEnd
 from stead.protocol.commands import Cancel, Command, encode
-from stead.protocol.work import BuildResult, RemoveRoute
+from stead.protocol.work.builds import BuildResult
+from stead.protocol.work.hosting import RemoveRoute
 
 DAY = 86_400.0
 COMMAND = Command("here", "job_1", "route", 2, "site_1", "env_1", "simulator", RemoveRoute())

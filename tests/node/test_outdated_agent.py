@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
 from stead.protocol.commands import Command, encode
 from stead.protocol.sealed_work import _SUITE, VERSION, _context, public_key_of
-from stead.protocol.work import EnsureEnvironment, RemoveEnvironment
+from stead.protocol.work.hosting import EnsureEnvironment, RemoveEnvironment
 from tests.node.harness import NodeHarness
 from tests.node.test_agent import ENSURE, cancel, newer, until_read
 

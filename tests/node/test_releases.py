@@ -21,7 +21,7 @@ from stead.protocol.edge_records import (
     environment_key,
     host_key,
 )
-from stead.protocol.work import EnsureRelease, release_of
+from stead.protocol.work.releases import EnsureRelease, release_of
 from tests.node.driver_pairs import new_assignment
 from tests.node.layer_server import LayerServer, serve_layers
 

@@ -2,7 +2,7 @@
 
 from stead.node.reports import MAX_BYTES, build_message
 from stead.protocol.commands import Result, read_result
-from stead.protocol.work import Finding, ScanReport
+from stead.protocol.work.scanning import Finding, ScanReport
 
 
 def _result(findings: int) -> Result:

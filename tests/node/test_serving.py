@@ -17,7 +17,8 @@ from stead.dev.programs import NodeAgent
 from stead.dev.running_stack import RunningStack, run_stack
 from stead.protocol.edge_records import EdgeRecord, EnvironmentRecord, HostRecord, environment_key, host_key
 from stead.protocol.subjects import Node, Program
-from stead.protocol.work import EnsureEnvironment, Probe, RemoveEnvironment, RestartEnvironment, Work
+from stead.protocol.work.hosting import EnsureEnvironment, Probe, RemoveEnvironment, RestartEnvironment
+from stead.protocol.work.kinds import Work
 from stead.shared.ids import new_id
 from tests.node.harness import NodeHarness, connected, make_consumer, make_streams, until
 

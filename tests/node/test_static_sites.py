@@ -11,7 +11,7 @@ from stead.dev.engines.nginx import Nginx
 from stead.dev.running_stack import RunningStack, run_stack
 from stead.node.drivers.driver import Refusal
 from stead.protocol.edge_records import PLACEHOLDER
-from stead.protocol.work import Probe
+from stead.protocol.work.hosting import Probe
 from tests.node.driver_pairs import live_drivers, new_assignment, new_host
 
 

@@ -4,16 +4,10 @@ import msgspec
 import pytest
 
 from stead.protocol.sealed_work import NodeKeyMissing, WorkUnreadable, open_work, public_key_of, seal_work
-from stead.protocol.work import (
-    ArchiveSource,
-    Build,
-    EnsureEnvironment,
-    EnsureRelease,
-    GitSource,
-    LayerDownload,
-    Probe,
-    Work,
-)
+from stead.protocol.work.builds import ArchiveSource, Build, GitSource
+from stead.protocol.work.hosting import EnsureEnvironment, Probe
+from stead.protocol.work.kinds import Work
+from stead.protocol.work.releases import EnsureRelease, LayerDownload
 
 PRIVATE, OTHER = bytes(range(32)), bytes(range(1, 33))
 FOR = {"node": "node-1", "job": "job_1", "step": "build"}

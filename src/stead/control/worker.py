@@ -65,7 +65,7 @@ from stead.control.tasks import (
 from stead.protocol.commands import Activity, Heartbeat, MailReport
 from stead.protocol.platform import REPORT_SECONDS
 from stead.protocol.subjects import Program
-from stead.protocol.work import supports_hosting
+from stead.protocol.work.kinds import supports_hosting
 from stead.shared.clock import Clock, wall_clock
 
 log = structlog.get_logger()

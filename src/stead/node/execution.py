@@ -15,7 +15,7 @@ from stead.node.journal import Journal, StepEnd
 from stead.node.transfer import StoreUnavailable
 from stead.node.work_opener import OpenWork, work_opener
 from stead.protocol.commands import Command
-from stead.protocol.work import tag_of
+from stead.protocol.work.base import tag_of
 
 MAX_RUNNING = 16
 ATTEMPTS = 4

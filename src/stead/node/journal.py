@@ -30,7 +30,7 @@ from stead.protocol.commands import (
     encode,
     read_result,
 )
-from stead.protocol.work import WorkResult
+from stead.protocol.work.kinds import WorkResult
 
 KEEP_DAYS = 30
 _DAY = 86_400.0

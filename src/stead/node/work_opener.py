@@ -6,7 +6,8 @@ from stead.node.drivers.driver import Refusal
 from stead.node.outdated import explain_outdated
 from stead.protocol.commands import OUTDATED, Command
 from stead.protocol.sealed_work import SecretsUnknown, WorkUnreadable, open_work
-from stead.protocol.work import Work, tag_of
+from stead.protocol.work.base import tag_of
+from stead.protocol.work.kinds import Work
 
 CODE = "node.key_unknown"
 

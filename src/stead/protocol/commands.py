@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from stead.protocol.sign_ins import Identifier
-from stead.protocol.work import Work, WorkResult, WorkStruct
+from stead.protocol.work.base import WorkStruct
+from stead.protocol.work.kinds import Work, WorkResult
 
 OUTDATED = "node.outdated"
 """The error code of a node that does not understand a command."""

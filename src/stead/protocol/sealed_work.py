@@ -15,7 +15,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
-from stead.protocol.work import Work
+from stead.protocol.work.kinds import Work
 
 KEY_BYTES = 32
 VERSION = b"\x01"

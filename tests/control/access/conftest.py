@@ -17,7 +17,7 @@ from stead.node.access.table import AccessTable, Admission
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.work_opener import work_opener
 from stead.protocol.commands import Command, Result, encode, read_order
-from stead.protocol.work import SetAccess
+from stead.protocol.work.access import SetAccess
 from stead.shared.clock import MovableClock
 from stead.shared.roles import Role
 from tests import teams

@@ -27,10 +27,8 @@ from stead.control.nodes.gateway import Gateway
 from stead.control.plans.rules import GB, Owner, StorageExhausted
 from stead.control.sealing import Sealer
 from stead.protocol.commands import Command, Result
-from stead.protocol.work import (
-    DiscardDataset,
-    EnsureEnvironment,
-    RemoveEnvironment,
+from stead.protocol.work.hosting import DiscardDataset, EnsureEnvironment, RemoveEnvironment
+from stead.protocol.work.snapshots import (
     RestoreSnapshot,
     SnapshotTaken,
     SnapshotVerified,

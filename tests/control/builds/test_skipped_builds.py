@@ -9,7 +9,7 @@ from stead.control.app import ControlPlane
 from stead.control.builds import service, workflows
 from stead.control.builds.jobs import BuildWork
 from stead.control.jobs.definition import Refused
-from stead.protocol.work import BuildResult
+from stead.protocol.work.builds import BuildResult
 from tests import teams
 from tests.people import Person
 

@@ -16,7 +16,7 @@ from stead.control.jobs.definition import NodeCommand
 from stead.control.sealing import Sealer
 from stead.control.wordpress import store as wordpress
 from stead.protocol.edge_records import EdgeRecord, environment_key
-from stead.protocol.work import EnsureEnvironment
+from stead.protocol.work.hosting import EnsureEnvironment
 from tests.control.configuration.setting_effects import EFFECTS
 from tests.control.served_site import REGION, ServedSite
 

@@ -13,7 +13,7 @@ from stead.control.edge_feed import announcements
 from stead.control.environments import service as environments
 from stead.protocol import edge_records
 from stead.protocol.edge_records import EdgeRecord, HostRecord
-from stead.protocol.work import release_of
+from stead.protocol.work.releases import release_of
 from stead.shared.ids import EnvironmentId, new_id
 from tests import teams
 from tests.conftest import NewPerson

@@ -4,7 +4,7 @@ import pytest
 
 from stead.control.jobs.definition import Refused
 from stead.protocol import edge_records
-from stead.protocol.work import release_of
+from stead.protocol.work.releases import release_of
 from tests import teams
 from tests.client import code_of
 from tests.control.environments.conftest import HostedSite

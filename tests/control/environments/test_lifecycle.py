@@ -260,7 +260,7 @@ async def test_an_expired_site_is_purged_from_its_nodes_production_last(site: Ho
 async def test_a_configuration_change_probes_the_host_of_its_environment(site: HostedSite):
     from stead.control.configuration import workflows
     from stead.control.jobs.definition import NodeCommand
-    from stead.protocol.work import Probe
+    from stead.protocol.work.hosting import Probe
 
     env = await site.create_environment(type="staging")
     changed = await site.request("PATCH", f"/{env}/config", {"performance": {"page_cache_ttl": 60}})

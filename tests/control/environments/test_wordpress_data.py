@@ -6,7 +6,7 @@ import pytest
 
 from stead.control.environments.workflows import creation, datasets, suspension
 from stead.control.jobs.definition import CommandBuilder, NodeCommand, Refused
-from stead.protocol.work import DiscardDataset, EnsureEnvironment, PrepareDataset
+from stead.protocol.work.hosting import DiscardDataset, EnsureEnvironment, PrepareDataset
 from tests.control.environments.conftest import NODE, HostedSite
 
 

@@ -10,7 +10,7 @@ from stead.control.app import ControlPlane
 from stead.control.git import service as git
 from stead.control.jobs.presigning import unseal_secrets
 from stead.control.sealing import SealBroken, Sealer
-from stead.protocol.work import Build, GitSource
+from stead.protocol.work.builds import Build, GitSource
 from tests import teams
 from tests.people import Person
 

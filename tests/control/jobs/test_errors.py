@@ -16,7 +16,7 @@ from stead.control.http.error_pages import pages
 from stead.control.jobs.activities import Activities
 from stead.control.nodes.gateway import Gateway
 from stead.protocol.commands import OUTDATED
-from stead.protocol.work import NodeWork
+from stead.protocol.work.base import NodeWork
 from stead.shared.errors import catalog
 from stead.shared.wording import MAX_REASON
 from tests.control.jobs.conftest import NewJob

@@ -11,7 +11,7 @@ from stead.control.engines.nats import Nats
 from stead.control.nodes.gateway import Gateway
 from stead.protocol.commands import Cancel, Command, Heartbeat, Result, encode, read_order, result_kind
 from stead.protocol.subjects import report
-from stead.protocol.work import EnsureEnvironment
+from stead.protocol.work.hosting import EnsureEnvironment
 
 BOUND = 3.0
 """Shorter than the pause after which a gateway sends a command again."""

@@ -11,7 +11,8 @@ from stead.control.jobs.definition import Refused
 from stead.control.nodes import service as nodes
 from stead.control.nodes.rules import AVAILABLE_FOR, LOST_AFTER
 from stead.protocol.commands import Heartbeat
-from stead.protocol.work import HOSTING, tag_of
+from stead.protocol.work.base import tag_of
+from stead.protocol.work.kinds import HOSTING
 from stead.shared.runtimes import Runtime
 from tests import own_database
 from tests.client import Client

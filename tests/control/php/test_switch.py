@@ -9,7 +9,8 @@ import pytest
 
 from stead.control.app import ControlPlane
 from stead.control.jobs.definition import NodeCommand, Refused
-from stead.protocol.work import CheckPhp, SwitchPhp, Work
+from stead.protocol.work.hosting import CheckPhp, SwitchPhp
+from stead.protocol.work.kinds import Work
 from stead.shared.ids import new_id
 from tests.client import Client, code_of
 from tests.control.exec.samples import insert_wordpress_site

@@ -12,7 +12,7 @@ from stead.control.sealing import SealBroken, Sealer
 from stead.control.secrets import service
 from stead.control.secrets.rules import MAX_SECRETS
 from stead.control.settings import Settings
-from stead.protocol.work import ArchiveSource, Build
+from stead.protocol.work.builds import ArchiveSource, Build
 from tests import teams
 from tests.client import code_of
 from tests.people import Person

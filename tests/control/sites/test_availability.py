@@ -9,7 +9,8 @@ from stead.control.app import ControlPlane
 from stead.control.nodes import service as nodes
 from stead.control.nodes.rules import AVAILABLE_FOR
 from stead.protocol.commands import Heartbeat
-from stead.protocol.work import HOSTING, tag_of
+from stead.protocol.work.base import tag_of
+from stead.protocol.work.kinds import HOSTING
 from tests.client import code_of
 from tests.conftest import NewPerson
 from tests.control.site_driver import SiteDriver, create_site, request_site

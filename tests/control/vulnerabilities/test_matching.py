@@ -9,7 +9,7 @@ import pytest
 from stead.control.app import ControlPlane
 from stead.control.http.principal import Pin
 from stead.control.vulnerabilities import match_store, service, updating
-from stead.protocol.work import Component
+from stead.protocol.work.scanning import Component
 from tests.conftest import NewPerson
 from tests.control.exec.samples import insert_wordpress_site
 from tests.control.vulnerabilities.test_feed import record

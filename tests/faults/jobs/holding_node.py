@@ -13,7 +13,8 @@ from stead.node.drivers import installed
 from stead.node.drivers.driver import Assignment
 from stead.node.drivers.driver_set import DriverSet
 from stead.node.settings import from_environment
-from stead.protocol.work import NodeWork, WorkResult
+from stead.protocol.work.base import NodeWork
+from stead.protocol.work.kinds import WorkResult
 
 POLL = 0.1
 

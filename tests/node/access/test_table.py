@@ -12,7 +12,7 @@ from stead.node.access.driver import AccessDriver
 from stead.node.access.table import KEEP_DAYS, AccessTable
 from stead.node.drivers.driver import Refusal
 from stead.protocol.sealed_work import open_work, public_key_of, seal_work
-from stead.protocol.work import AccessKey, AccessPassword, DatabasePassword, SetAccess
+from stead.protocol.work.access import AccessKey, AccessPassword, DatabasePassword, SetAccess
 from tests.node.driver_pairs import new_assignment
 
 ENV, OTHER, SITE = "env_a", "env_b", "site_a"

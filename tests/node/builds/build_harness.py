@@ -23,7 +23,7 @@ from stead.node.disk_space import DiskSpace
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.processes import Processes, StreamName
 from stead.node.settings import Settings
-from stead.protocol.work import ArchiveSource, Build, BuildResult, GitSource
+from stead.protocol.work.builds import ArchiveSource, Build, BuildResult, GitSource
 from stead.shared.ids import new_id
 from tests.node.builds.servers import GitServer, Store
 from tests.patience import Patience

@@ -5,7 +5,7 @@ from stead.node.containers import cgroups
 from stead.node.containers.disks import mounted_below
 from stead.protocol import subjects
 from stead.protocol.commands import Cancel, Command, read_heartbeat
-from stead.protocol.work import Build, BuildResult
+from stead.protocol.work.builds import Build, BuildResult
 from tests.faults.jobs.holding_node import holds_of, reached_of
 from tests.faults.jobs.node import HOLDING, write_lines
 from tests.node.builds.build_harness import BuildHarness, environment_of, processes_with_argument

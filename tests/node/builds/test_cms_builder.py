@@ -15,7 +15,7 @@ from stead.node.builds.wordpress_projects import MadeRelease, make_release, plan
 from stead.node.images.image_store import ImageStore
 from stead.node.processes import Processes
 from stead.node.wordpress.release_layout import FILE, ReleaseLayout, read_layout
-from stead.protocol.work import ArchiveSource, Build, GitSource, PhpRequirement
+from stead.protocol.work.builds import ArchiveSource, Build, GitSource, PhpRequirement
 from tests.node.builds.build_harness import BuildHarness, CapturedOutput
 from tests.node.builds.wordpress_sites import CHILD, THEME, composer_site, core, theme
 

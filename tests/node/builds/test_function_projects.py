@@ -7,7 +7,7 @@ import pytest
 
 from stead.node.builds.failures import BuildFailed
 from stead.node.builds.function_projects import find_sources
-from stead.protocol.work import FunctionLanguage
+from stead.protocol.work.builds import FunctionLanguage
 
 
 def _folder(root: Path, *names: str, **contents: str) -> Path:

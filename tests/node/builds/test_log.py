@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from stead.control.secrets.rules import LINE_COST, MAX_TOTAL_BYTES
 from stead.node.builds.log import PIECE_BYTES, SHORTEST_LINE, BuildLog, secrets_of
-from stead.protocol.work import ArchiveSource, Build
+from stead.protocol.work.builds import ArchiveSource, Build
 from tests.node.builds.build_harness import CapturedOutput
 
 CHUNKS, PIECES = 2, 64 * 1024 // PIECE_BYTES

@@ -10,7 +10,7 @@ from stead.node.builds.limits import BuildLimits
 from stead.node.builds.sandbox import Sandbox
 from stead.node.containers.egress_rules import EgressRules, read_networks
 from stead.node.containers.names import resolve
-from stead.protocol.work import ArchiveSource, GitSource
+from stead.protocol.work.builds import ArchiveSource, GitSource
 
 
 def fetcher(networks: str = "") -> Fetcher:

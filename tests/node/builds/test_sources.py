@@ -16,7 +16,7 @@ import pytest
 
 from stead.dev.ports import reserve_ports
 from stead.node.processes import StreamName
-from stead.protocol.work import ArchiveSource, GitSource
+from stead.protocol.work.builds import ArchiveSource, GitSource
 from tests.node.builds.build_harness import BuildHarness, CapturedOutput, make_tar
 from tests.node.builds.servers import git, git_server
 from tests.patience import Patience

@@ -10,7 +10,7 @@ from stead.node.databases.exports import DatabaseExports
 from stead.node.disk_space import MB, DiskSpace
 from stead.node.drivers.driver import Refusal
 from stead.node.processes import Processes
-from stead.protocol.work import ExportDatabase
+from stead.protocol.work.cms import ExportDatabase
 from tests.node.databases.harness import DatabaseHarness, Tenant
 from tests.node.driver_pairs import new_assignment
 from tests.node.test_transfer import Store

@@ -19,7 +19,8 @@ from stead.node.databases.size_limits import SizeLimits
 from stead.node.hosting.desired_state import DesiredState
 from stead.node.wordpress.people_databases import PeopleDatabases
 from stead.node.wordpress.spec import Datasets, WordPressSecrets, WordPressSpec, new_secrets
-from stead.protocol.work import DatabasePassword, SetAccess, WordPressSettings
+from stead.protocol.work.access import DatabasePassword, SetAccess
+from stead.protocol.work.hosting import WordPressSettings
 from tests.node.databases.harness import DatabaseHarness, Tenant
 
 FIRST, SECOND = "stead_database_first", "stead_database_second"

@@ -15,7 +15,7 @@ from stead.dev.running_stack import RunningStack
 from stead.protocol.edge_records import BUCKET, EdgeRecord, HostRecord
 from stead.protocol.streams import edge_consumer, stream_specs
 from stead.protocol.subjects import bucket_stream
-from stead.protocol.work import EnsureEnvironment
+from stead.protocol.work.hosting import EnsureEnvironment
 from tests.node.feed.feed_harness import FeedHarness
 from tests.node.harness import until
 

@@ -11,7 +11,7 @@ from stead.node.snapshots.failures import SnapshotFailed
 from stead.node.snapshots.restic import Restic, rest_repository
 from stead.node.snapshots.static_driver import StaticSnapshots
 from stead.protocol.snapshot_manifest import read_manifest
-from stead.protocol.work import RepositoryAccess, TakeSnapshot, VerifySnapshot
+from stead.protocol.work.snapshots import RepositoryAccess, TakeSnapshot, VerifySnapshot
 from stead.shared.ids import new_id
 from tests.node.driver_pairs import new_assignment
 from tests.node.wordpress.repositories import LocalRepository

@@ -27,7 +27,7 @@ from stead.node.ssh.sessions import DIRECTORY, SshSessions
 from stead.node.ssh.site_programs import SitePrograms
 from stead.node.wordpress.paths import container_prefix
 from stead.node.wordpress.people_databases import PeopleDatabases
-from stead.protocol.work import AccessKey, AccessPassword, DatabasePassword, SetAccess
+from stead.protocol.work.access import AccessKey, AccessPassword, DatabasePassword, SetAccess
 from stead.shared.token_bucket import TokenBuckets
 from tests.node.harness import until
 from tests.node.wordpress.wordpress_node import Site, WordPressNode, start_wordpress_node

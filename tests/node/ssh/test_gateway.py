@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from stead.dev.ports import reserve_ports
 from stead.node.containers.limits import GATEWAY_UID
 from stead.node.databases.names import people_account
-from stead.protocol.work import DiscardDataset, SuspendEnvironment
+from stead.protocol.work.hosting import DiscardDataset, SuspendEnvironment
 from stead.shared.ids import EnvironmentId
 from tests.node.harness import until
 from tests.node.ssh.attempts.registry import connected

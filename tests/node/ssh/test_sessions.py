@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from stead.node.access.table import AccessTable
 from stead.node.ssh.sessions import SshSessions
-from stead.protocol.work import SetAccess
+from stead.protocol.work.access import SetAccess
 from tests.node.harness import until
 
 

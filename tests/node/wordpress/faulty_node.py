@@ -29,24 +29,26 @@ from stead.node.images.image_store import default_directory
 from stead.node.wordpress.paths import EnvironmentPaths, container_prefix
 from stead.node.wordpress.spec import WordPressSpec
 from stead.protocol.commands import Cancel, Command, Result
-from stead.protocol.work import (
+from stead.protocol.work.access import RunCommand
+from stead.protocol.work.hosting import (
     CheckPhp,
     DiscardDataset,
     EnsureEnvironment,
     PrepareDataset,
     PushMode,
     RemoveEnvironment,
-    RepositoryAccess,
     RestartEnvironment,
-    RestoreSnapshot,
-    RunCommand,
-    SnapshotTaken,
     SuspendEnvironment,
     SwitchPhp,
+    WordPressSettings,
+)
+from stead.protocol.work.kinds import Work
+from stead.protocol.work.snapshots import (
+    RepositoryAccess,
+    RestoreSnapshot,
+    SnapshotTaken,
     TakeSnapshot,
     VerifySnapshot,
-    WordPressSettings,
-    Work,
 )
 from stead.shared.ids import EnvironmentId, new_id
 from tests.faults.jobs.programs import python_path

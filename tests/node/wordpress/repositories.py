@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stead.protocol.work import RepositoryAccess, RestoreSnapshot, SnapshotTaken, TakeSnapshot, VerifySnapshot
+from stead.protocol.work.snapshots import (
+    RepositoryAccess,
+    RestoreSnapshot,
+    SnapshotTaken,
+    TakeSnapshot,
+    VerifySnapshot,
+)
 from stead.shared.ids import new_id
 from tests.node.wordpress.wordpress_node import Site
 

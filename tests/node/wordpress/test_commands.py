@@ -8,7 +8,7 @@ import pytest
 from stead.node.containers import cgroups
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.wordpress.paths import container_prefix
-from stead.protocol.work import RunCommand, Shell
+from stead.protocol.work.access import RunCommand, Shell
 from stead.shared.ids import new_id
 from tests.node.driver_pairs import CapturedOutput
 from tests.node.harness import until

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stead.node.drivers.driver import Refusal
-from stead.protocol.work import AffectedVersions, ChangeComponents, ComponentChange
+from stead.protocol.work.cms import AffectedVersions, ChangeComponents, ComponentChange
 from stead.shared.component_versions import version_key
 from tests.node.wordpress.component_server import ComponentServer, pack_plugin, pack_theme, serving_components
 from tests.node.wordpress.test_questions import result

@@ -14,7 +14,7 @@ from stead.node.drivers.driver import Refusal
 from stead.node.wordpress.content_changes import change_content
 from stead.node.wordpress.question_files import QuestionFiles
 from stead.node.wordpress.site_questions import SiteQuestions
-from stead.protocol.work import ChangeContent, SiteChange
+from stead.protocol.work.cms import ChangeContent, SiteChange
 from stead.shared.wording import MAX_REASON
 from tests.node.driver_pairs import CapturedOutput, new_assignment
 from tests.patience import time_limit

@@ -11,7 +11,7 @@ import pymysql
 import pytest
 
 from stead.node.drivers.driver import Refusal
-from stead.protocol.work import DiscardDataset, PrepareDataset
+from stead.protocol.work.hosting import DiscardDataset, PrepareDataset
 from stead.shared.ids import EnvironmentId
 from tests.node.wordpress.fingerprints import differences, fingerprint
 from tests.node.wordpress.wordpress_node import Site, WordPressNode

@@ -19,7 +19,8 @@ import pytest
 from stead.node import progress
 from stead.node.drivers.driver import Assignment
 from stead.node.uninterrupted import run_in_thread
-from stead.protocol.work import EnsureEnvironment, PrepareDataset, RunCommand
+from stead.protocol.work.access import RunCommand
+from stead.protocol.work.hosting import EnsureEnvironment, PrepareDataset
 from stead.shared.ids import new_id
 from tests.conftest import FIGURE
 from tests.node.driver_pairs import CapturedOutput

@@ -14,7 +14,7 @@ from stead.node.hosting.environment import WakeFailed
 from stead.node.images.image_store import ImageStore
 from stead.node.wordpress.release_layout import FILE, ReleaseLayout
 from stead.node.wordpress.spec import WordPressSpec
-from stead.protocol.work import CheckPhp, SuspendEnvironment, SwitchPhp
+from stead.protocol.work.hosting import CheckPhp, SuspendEnvironment, SwitchPhp
 from tests.node.layer_server import LayerServer, serve_layers
 from tests.node.wordpress.wordpress_node import Site, WordPressNode
 

@@ -11,7 +11,7 @@ import pytest
 
 from stead.node.databases.names import schema_name
 from stead.node.drivers.driver import Refusal
-from stead.protocol.work import DiscardDataset, EnsureEnvironment, PrepareDataset, PushMode
+from stead.protocol.work.hosting import DiscardDataset, EnsureEnvironment, PrepareDataset, PushMode
 from stead.shared.ids import EnvironmentId, new_id
 from tests.node.harness import until
 from tests.node.wordpress.wordpress_node import Site, WordPressNode

@@ -13,7 +13,7 @@ import pytest
 from stead.dev.running_stack import RunningStack
 from stead.protocol.commands import Command, Result
 from stead.protocol.subjects import Program
-from stead.protocol.work import PushMode
+from stead.protocol.work.hosting import PushMode
 from stead.shared.ids import new_id
 from tests.node.harness import connected, start_harness
 from tests.node.wordpress.faulty_node import FaultyNode, Site, start_faulty_node

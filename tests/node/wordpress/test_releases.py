@@ -9,7 +9,7 @@ import pytest
 
 from stead.node.drivers.driver import Refusal
 from stead.node.wordpress.release_layout import FILE, ReleaseLayout
-from stead.protocol.work import EnsureRelease
+from stead.protocol.work.releases import EnsureRelease
 from tests.node.harness import until
 from tests.node.layer_server import LayerServer, serve_layers
 from tests.node.wordpress.wordpress_node import Site, WordPressNode

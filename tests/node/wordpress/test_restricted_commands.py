@@ -14,7 +14,7 @@ from stead.control.exec.wp_cli_rules import is_restricted
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.processes import StreamName
 from stead.node.wordpress.commands import PLACES
-from stead.protocol.work import RunCommand, Shell
+from stead.protocol.work.access import RunCommand, Shell
 from stead.shared.ids import new_id
 from tests.conftest import FIGURE
 from tests.node.driver_pairs import CapturedOutput

@@ -20,7 +20,7 @@ from stead.node.hosting.environment import WakeFailed
 from stead.node.hosting.wake_budget import NoRoom
 from stead.node.images.image_store import ImageStore
 from stead.protocol.edge_records import EnvironmentRecord, ServingState, environment_key
-from stead.protocol.work import EnsureEnvironment, RestartEnvironment, SuspendEnvironment
+from stead.protocol.work.hosting import EnsureEnvironment, RestartEnvironment, SuspendEnvironment
 from tests.node.harness import kill_processes, until
 from tests.node.wordpress.wordpress_node import PASSWORD, REGION, Site, WordPressNode, nonce_in
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from stead.node.drivers.driver import Refusal
-from stead.protocol.work import (
+from stead.protocol.work.scanning import (
     Finding,
     QuarantineFiles,
     QuarantineItem,

@@ -14,7 +14,7 @@ from stead.node.drivers.driver import Refusal
 from stead.node.wordpress import sign_ins
 from stead.node.wordpress.agent_socket import SignInMessage
 from stead.protocol.sign_ins import SignIn
-from stead.protocol.work import SetPassword
+from stead.protocol.work.access import SetPassword
 from tests.node.wordpress.test_purges import SAY
 from tests.node.wordpress.wordpress_node import PASSWORD, Site, WordPressNode
 

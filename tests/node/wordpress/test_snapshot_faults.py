@@ -18,7 +18,7 @@ from stead.dev.running_stack import RunningStack, run_stack
 from stead.node.containers.disks import mounted_below
 from stead.protocol.commands import Command, Result
 from stead.protocol.subjects import Program
-from stead.protocol.work import RepositoryAccess, SnapshotTaken, SnapshotVerified
+from stead.protocol.work.snapshots import RepositoryAccess, SnapshotTaken, SnapshotVerified
 from stead.shared.ids import new_id
 from tests.node.harness import connected, make_streams, start_harness, until
 from tests.node.wordpress.faulty_node import PATIENCE, FaultyNode, Site, start_faulty_node

@@ -53,14 +53,14 @@ from stead.node.wordpress.site_log import write_to_log
 from stead.node.wordpress.site_services import SiteServices
 from stead.node.wordpress.spec import WordPressSecrets, WordPressSpec
 from stead.protocol.edge_records import EnvironmentRecord, HostRecord
-from stead.protocol.work import (
+from stead.protocol.work.hosting import (
     EnsureEnvironment,
-    EnsureRelease,
     PrepareDataset,
     Probe,
     RemoveEnvironment,
     WordPressSettings,
 )
+from stead.protocol.work.releases import EnsureRelease
 from stead.shared.ids import EnvironmentId, new_id
 from tests.edge.edge_harness import EdgeHarness, start_edge
 from tests.node.driver_pairs import CapturedOutput

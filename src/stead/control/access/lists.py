@@ -11,7 +11,7 @@ from stead.control.access.rules import COMMANDERS, EnteredEnvironment, StoredKey
 from stead.control.access.store import DueList
 from stead.control.engines.postgres import Tx
 from stead.protocol.commands import DriverSetName
-from stead.protocol.work import AccessKey, AccessPassword, DatabasePassword, SetAccess
+from stead.protocol.work.access import AccessKey, AccessPassword, DatabasePassword, SetAccess
 
 _read = msgspec.msgpack.Decoder(SetAccess).decode
 _Password = TypeVar("_Password", AccessPassword, DatabasePassword)

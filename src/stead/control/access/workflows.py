@@ -7,7 +7,7 @@ from stead.control.environments import service as environments
 from stead.control.jobs.definition import NodeCommand, Workflow, control_step, node_step, record_nothing
 from stead.control.jobs.kinds import Job
 from stead.control.sites import node_commands
-from stead.protocol.work import SetPassword
+from stead.protocol.work.access import SetPassword
 
 
 async def _set_password(tx: Tx, job: Job[PasswordWork]) -> NodeCommand:

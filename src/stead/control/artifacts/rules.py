@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from stead.protocol.work import PhpRequirement
+from stead.protocol.work.builds import PhpRequirement
 from stead.shared.errors import Conflict, NotFound
 from stead.shared.ids import ArtifactId, SiteId
 

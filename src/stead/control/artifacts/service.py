@@ -21,7 +21,7 @@ from stead.control.jobs.definition import NotYet, Refused
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner, StorageExhausted
 from stead.control.sealing import Sealer
-from stead.protocol.work import EnsureRelease, LayerDownload
+from stead.protocol.work.releases import EnsureRelease, LayerDownload
 from stead.shared.ids import ArtifactId, has_shape
 from stead.shared.runtimes import Runtime
 

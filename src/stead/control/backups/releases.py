@@ -7,7 +7,7 @@ from stead.artifacts.refusals import ArtifactUntrusted
 from stead.control.backups.rules import BackupUnverified
 from stead.control.engines.object_store import ObjectMissing, ObjectStore
 from stead.control.jobs.definition import Refused
-from stead.protocol.work import EnsureRelease
+from stead.protocol.work.releases import EnsureRelease
 
 
 async def verify_release(release: EnsureRelease, objects: ObjectStore) -> None:

@@ -20,7 +20,7 @@ from stead.control.jobs.repository_access import (
     repository_password_context,
 )
 from stead.control.wordpress import service as wordpress
-from stead.protocol.work import RepositoryAccess
+from stead.protocol.work.snapshots import RepositoryAccess
 from stead.shared.repository_tokens import Access
 
 log = structlog.get_logger()

@@ -34,13 +34,8 @@ from stead.control.plans.rules import StorageExhausted
 from stead.control.sites import node_commands
 from stead.control.sites import service as sites
 from stead.control.wordpress import service as wordpress
-from stead.protocol.work import (
-    EnsureRelease,
-    SnapshotTaken,
-    SnapshotVerified,
-    TakeSnapshot,
-    VerifySnapshot,
-)
+from stead.protocol.work.releases import EnsureRelease
+from stead.protocol.work.snapshots import SnapshotTaken, SnapshotVerified, TakeSnapshot, VerifySnapshot
 from stead.shared.ids import SnapshotId, new_id
 
 AnyJob = Job[Any]

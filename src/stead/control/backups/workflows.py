@@ -38,16 +38,15 @@ from stead.control.redirects import service as redirects
 from stead.control.sites import node_commands
 from stead.control.sites import service as sites
 from stead.control.wordpress import service as wordpress
-from stead.protocol.work import (
+from stead.protocol.work.hosting import (
     DiscardDataset,
     EnsureEnvironment,
-    EnsureRelease,
     Probe,
     RemoveEnvironment,
-    RestoreSnapshot,
     WordPressSettings,
-    release_of,
 )
+from stead.protocol.work.releases import EnsureRelease, release_of
+from stead.protocol.work.snapshots import RestoreSnapshot
 
 BackupJob = Job[BackupWork]
 RestoreJob = Job[RestoreWork]

@@ -12,7 +12,7 @@ from stead.control.http.modes import ModeBound
 from stead.control.http.principal import Mode
 from stead.control.plans.rules import Owner
 from stead.control.sites.rules import Profile
-from stead.protocol.work import Builder, FunctionLanguage
+from stead.protocol.work.builds import Builder, FunctionLanguage
 from stead.shared.errors import Conflict, NotFound, ServerFault
 from stead.shared.ids import AccountId, BuildId, EnvironmentId, SiteId, TeamId
 

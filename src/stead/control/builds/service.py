@@ -39,7 +39,7 @@ from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, publish
 from stead.control.secrets import service as secrets
 from stead.control.uploads import service as uploads
-from stead.protocol.work import MOST_PHP_REQUIREMENTS, BuildResult
+from stead.protocol.work.builds import MOST_PHP_REQUIREMENTS, BuildResult
 from stead.shared.errors import FieldInvalid
 from stead.shared.ids import has_shape
 

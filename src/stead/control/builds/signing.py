@@ -25,7 +25,7 @@ from stead.control.jobs.kinds import Job
 from stead.control.plans.rules import StorageExhausted
 from stead.control.uploads import service as uploads
 from stead.control.uploads.rules import object_name
-from stead.protocol.work import BuildResult
+from stead.protocol.work.builds import BuildResult
 
 BUILDER = "urn:stead:builder:{builder}"
 BUILD_TYPE = "urn:stead:build:{builder}:v1"

@@ -42,8 +42,8 @@ from stead.control.secrets import service as secrets
 from stead.control.sites import node_commands
 from stead.control.uploads import service as uploads
 from stead.control.uploads.rules import object_name
-from stead.protocol import work as node_work
-from stead.protocol.work import ArchiveSource, BuildResult, FunctionBuild, GitSource, InlineSource
+from stead.protocol.work import builds as node_work
+from stead.protocol.work.builds import ArchiveSource, BuildResult, FunctionBuild, GitSource, InlineSource
 from stead.shared.errors import AccountSuspended
 
 BuildJob = Job[BuildWork]

@@ -5,7 +5,7 @@ from datetime import timedelta
 from msgspec import Struct
 
 from stead.control.jobs.kinds import JobKind
-from stead.protocol.work import ComponentAction
+from stead.protocol.work.cms import ComponentAction
 
 
 class Change(Struct, frozen=True):

@@ -39,7 +39,7 @@ from stead.control.sites.question_rules import SiteAnswerInvalid
 from stead.control.sites.rules import require_changeable
 from stead.control.uploads import service as uploads
 from stead.control.vulnerabilities import service as vulnerabilities
-from stead.protocol.work import ComponentAction
+from stead.protocol.work.cms import ComponentAction
 from stead.shared.component_versions import version_key
 from stead.shared.errors import CapabilityUnsupported, FieldInvalid
 

@@ -16,7 +16,7 @@ from stead.control.jobs.kinds import Job, JobKind
 from stead.control.sites import node_commands
 from stead.control.uploads.rules import object_name
 from stead.control.vulnerabilities import service as vulnerabilities
-from stead.protocol.work import AffectedVersions, ChangeComponents, ComponentChange
+from stead.protocol.work.cms import AffectedVersions, ChangeComponents, ComponentChange
 from stead.shared.ids import UploadId
 
 ComponentJob = Job[ComponentWork]

@@ -26,7 +26,7 @@ from stead.control.jobs.kinds import Job
 from stead.control.sites import node_commands
 from stead.control.sites import service as sites
 from stead.control.wordpress import service as wordpress
-from stead.protocol.work import EnsureEnvironment, Probe
+from stead.protocol.work.hosting import EnsureEnvironment, Probe
 
 
 async def _apply(tx: Tx, job: Job[ConfigurationWork]) -> Announcement | None:

@@ -7,7 +7,7 @@ from stead.control.environments import service as environments
 from stead.control.jobs.definition import NodeCommand, Workflow, node_step, record_nothing
 from stead.control.jobs.kinds import Job
 from stead.control.sites import node_commands
-from stead.protocol.work import ChangeContent, SiteChange
+from stead.protocol.work.cms import ChangeContent, SiteChange
 
 
 async def _change(tx: Tx, job: Job[ContentWork]) -> NodeCommand:

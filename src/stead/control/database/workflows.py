@@ -15,7 +15,7 @@ from stead.control.jobs.definition import (
 )
 from stead.control.jobs.kinds import Job
 from stead.control.sites import node_commands
-from stead.protocol.work import DatabaseExported, ExportDatabase
+from stead.protocol.work.cms import DatabaseExported, ExportDatabase
 
 ExportJob = Job[ExportWork]
 

@@ -39,7 +39,8 @@ from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, publish
 from stead.control.sites import node_commands
 from stead.control.wordpress import service as wordpress
-from stead.protocol.work import EnsureEnvironment, EnsureRelease, release_of
+from stead.protocol.work.hosting import EnsureEnvironment
+from stead.protocol.work.releases import EnsureRelease, release_of
 from stead.shared.errors import FieldInvalid
 from stead.shared.ids import DeploymentId, has_shape
 

@@ -19,7 +19,8 @@ from stead.control.jobs.definition import (
 )
 from stead.control.jobs.kinds import Job
 from stead.control.sites import node_commands
-from stead.protocol.work import Probe, release_of
+from stead.protocol.work.hosting import Probe
+from stead.protocol.work.releases import release_of
 
 DeploymentJob = Job[DeploymentWork]
 

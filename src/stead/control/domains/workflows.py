@@ -20,7 +20,7 @@ from stead.control.jobs.definition import (
 )
 from stead.control.jobs.kinds import Job
 from stead.control.sites import node_commands
-from stead.protocol.work import Probe
+from stead.protocol.work.hosting import Probe
 
 AttachJob = Job[AttachWork]
 PrimaryJob = Job[PrimaryWork]

@@ -16,7 +16,7 @@ from stead.protocol.edge_records import (
     ProtectionRecord,
     RedirectSet,
 )
-from stead.protocol.work import release_of
+from stead.protocol.work.releases import release_of
 from stead.shared.runtimes import Runtime
 
 NO_PERMANENT_HOSTS = PermanentHosts([], [])

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from stead.control.environments.rules import EnvironmentStatus
 from stead.control.jobs.kinds import JobKind
-from stead.protocol.work import PushMode
+from stead.protocol.work.hosting import PushMode
 
 _SHORT, _LONG = timedelta(minutes=5), timedelta(minutes=60)
 _CREATED = {"env_id", "url", "branch", "deployment_id", "release_id", "artifact_id", "digest"}

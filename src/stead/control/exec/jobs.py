@@ -5,7 +5,7 @@ from datetime import timedelta
 from msgspec import Struct
 
 from stead.control.jobs.kinds import JobKind
-from stead.protocol.work import Shell
+from stead.protocol.work.access import Shell
 
 
 class CommandWork(Struct, frozen=True):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from stead.control.exec.wp_cli_rules import is_restricted
 from stead.control.http.principal import Principal
-from stead.protocol.work import Shell
+from stead.protocol.work.access import Shell
 from stead.shared.errors import Conflict, RoleInsufficient, ScopeInsufficient
 from stead.shared.roles import MASK, Role
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from stead.protocol.work import Shell
+from stead.protocol.work.access import Shell
 
 Argument = Annotated[str, Meta(max_length=16_384)]
 

@@ -7,7 +7,7 @@ from stead.control.exec.jobs import CommandWork
 from stead.control.jobs.definition import NodeCommand, Workflow, node_step, record_nothing
 from stead.control.jobs.kinds import Job
 from stead.control.sites import node_commands
-from stead.protocol.work import RunCommand
+from stead.protocol.work.access import RunCommand
 
 
 async def _run(tx: Tx, job: Job[CommandWork]) -> NodeCommand:

@@ -9,7 +9,7 @@ from stead.control.http.modes import ModeBound
 from stead.control.http.principal import Mode
 from stead.control.http.visibility import Governance, Governed, Owned
 from stead.control.sites.capabilities import CAPABILITIES
-from stead.protocol.work import BindingKind
+from stead.protocol.work.functions import BindingKind
 from stead.shared.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from stead.shared.ids import AccountId, FunctionId, FunctionVersionId, SiteId, TeamId
 from stead.shared.roles import Role

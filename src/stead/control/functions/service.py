@@ -61,7 +61,7 @@ from stead.control.secrets.rules import secret_name
 from stead.control.sites import service as sites
 from stead.control.sites.rules import VisibleSite, require_changeable
 from stead.protocol.edge_records import FunctionRoute
-from stead.protocol.work import EnsureFunction, FunctionBinding, FunctionLimits
+from stead.protocol.work.functions import EnsureFunction, FunctionBinding, FunctionLimits
 from stead.shared.errors import CapabilityUnsupported, RoleInsufficient
 from stead.shared.ids import has_shape
 from stead.shared.roles import MASK

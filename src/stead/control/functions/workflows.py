@@ -24,7 +24,7 @@ from stead.control.jobs.definition import (
 from stead.control.jobs.kinds import Job
 from stead.control.outbox.event_types import EventType
 from stead.control.sites import node_commands
-from stead.protocol.work import RemoveFunction
+from stead.protocol.work.functions import RemoveFunction
 
 DeploymentJob = Job[FunctionDeployment]
 RemovalJob = Job[FunctionRemoval]

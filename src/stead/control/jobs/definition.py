@@ -23,7 +23,7 @@ from stead.control.jobs.repository_access import RepositoryGateway
 from stead.control.sealing import Sealer
 from stead.protocol.commands import DriverSetName
 from stead.protocol.edge_records import EdgeRecord
-from stead.protocol.work import Work
+from stead.protocol.work.kinds import Work
 
 Results = dict[str, str | int]
 

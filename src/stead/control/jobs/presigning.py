@@ -12,22 +12,13 @@ from msgspec.structs import replace
 
 from stead.control.engines.object_store import ObjectStore
 from stead.control.sealing import Sealer
-from stead.protocol.work import (
-    ArchiveSource,
-    Build,
-    ChangeComponents,
-    ChangeContent,
-    EnsureEnvironment,
-    EnsureFunction,
-    EnsureRelease,
-    ExportDatabase,
-    GitSource,
-    RunCommand,
-    SetPassword,
-    SiteChange,
-    WordPressSettings,
-    Work,
-)
+from stead.protocol.work.access import RunCommand, SetPassword
+from stead.protocol.work.builds import ArchiveSource, Build, GitSource
+from stead.protocol.work.cms import ChangeComponents, ChangeContent, ExportDatabase, SiteChange
+from stead.protocol.work.functions import EnsureFunction
+from stead.protocol.work.hosting import EnsureEnvironment, WordPressSettings
+from stead.protocol.work.kinds import Work
+from stead.protocol.work.releases import EnsureRelease
 
 SECONDS = 45 * 60
 """Longer than the time limit of a build."""

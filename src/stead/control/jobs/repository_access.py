@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from stead.control.engines.object_store import StoreLocation
 from stead.control.sealing import Sealer
-from stead.protocol.work import RepositoryAccess, RestoreSnapshot, TakeSnapshot, VerifySnapshot, Work
+from stead.protocol.work.kinds import Work
+from stead.protocol.work.snapshots import RepositoryAccess, RestoreSnapshot, TakeSnapshot, VerifySnapshot
 from stead.shared.repository_tokens import Access, RepositoryToken, repository_url, sign
 
 SPARE_SECONDS = 300

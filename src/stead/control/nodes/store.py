@@ -15,7 +15,8 @@ from stead.control.nodes.rules import (
 )
 from stead.protocol.commands import Heartbeat
 from stead.protocol.edge_records import is_peer_address
-from stead.protocol.work import BUILDERS, supports_hosting
+from stead.protocol.work.builds import BUILDERS
+from stead.protocol.work.kinds import supports_hosting
 from stead.shared.runtimes import RUNTIMES, Runtime
 
 _STATUS = """

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from stead.protocol.work import LONGEST_PHP_REQUIREMENT
+from stead.protocol.work.builds import LONGEST_PHP_REQUIREMENT
 
 Point = tuple[int, int, int, int]
 

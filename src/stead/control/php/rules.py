@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from stead.control.php.constraints import allows
-from stead.protocol.work import PhpRequirement
+from stead.protocol.work.builds import PhpRequirement
 from stead.shared.errors import InvalidRequest
 
 PROJECT = "composer.json"

@@ -12,7 +12,7 @@ from stead.control.php.rules import PROJECT, PhpForbidden, SwitchedEnvironment
 from stead.control.php.schema import Lockfile, PhpSwitch, PhpSwitchPreview, PreviewedEnvironment
 from stead.control.sites import service as sites
 from stead.control.sites.rules import SiteBusy, VisibleSite
-from stead.protocol.work import PhpRequirement
+from stead.protocol.work.builds import PhpRequirement
 from stead.shared.errors import CapabilityUnsupported
 
 

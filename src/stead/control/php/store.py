@@ -4,7 +4,7 @@ import msgspec
 
 from stead.control.engines.postgres import Tx
 from stead.control.php.rules import SwitchedEnvironment
-from stead.protocol.work import PhpRequirement
+from stead.protocol.work.builds import PhpRequirement
 
 
 def _read(id_: str, type_: str, branch: str | None, subdomain: str, php: object) -> SwitchedEnvironment:

@@ -15,7 +15,8 @@ from stead.control.php.events import PHP_SWITCH_FAILED, PHP_SWITCHED
 from stead.control.php.jobs import PhpWork
 from stead.control.sites import node_commands
 from stead.control.sites import service as sites
-from stead.protocol.work import CheckPhp, SwitchPhp, Work
+from stead.protocol.work.hosting import CheckPhp, SwitchPhp
+from stead.protocol.work.kinds import Work
 
 PhpJob = Job[PhpWork]
 

@@ -20,7 +20,7 @@ from stead.control.redirects.events import SITE_REDIRECTS_CHANGED
 from stead.control.redirects.jobs import RedirectsWork
 from stead.control.sites import node_commands
 from stead.control.sites import service as sites
-from stead.protocol.work import Probe
+from stead.protocol.work.hosting import Probe
 
 
 async def _replace(tx: Tx, job: Job[RedirectsWork]) -> Announcement | None:

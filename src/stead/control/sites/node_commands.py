@@ -10,7 +10,8 @@ from stead.control.jobs.kinds import Job
 from stead.control.jobs.rules import NoNode
 from stead.control.nodes import service as nodes
 from stead.control.sites import service as sites
-from stead.protocol.work import EnsureRoute, RemoveRoute, SuspendEnvironment, Work
+from stead.protocol.work.hosting import EnsureRoute, RemoveRoute, SuspendEnvironment
+from stead.protocol.work.kinds import Work
 from stead.shared.runtimes import Runtime
 
 WITH_PROCESSES: frozenset[Runtime] = frozenset({"cms"})

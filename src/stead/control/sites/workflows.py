@@ -37,13 +37,8 @@ from stead.control.sites.events import (
 from stead.control.sites.jobs import SiteWork
 from stead.control.sites.rules import RECOVERABLE, SiteBusy, SiteStatus
 from stead.control.wordpress import service as wordpress
-from stead.protocol.work import (
-    EnsureEnvironment,
-    Probe,
-    RemoveEnvironment,
-    RestartEnvironment,
-    release_of,
-)
+from stead.protocol.work.hosting import EnsureEnvironment, Probe, RemoveEnvironment, RestartEnvironment
+from stead.protocol.work.releases import release_of
 
 SiteJob = Job[SiteWork]
 

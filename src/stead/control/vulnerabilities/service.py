@@ -13,7 +13,8 @@ from stead.control.vulnerabilities.schema import (
     VulnerabilitySummary,
     VulnerabilityView,
 )
-from stead.protocol.work import AffectedVersions, Component
+from stead.protocol.work.cms import AffectedVersions
+from stead.protocol.work.scanning import Component
 
 MAX_FINDINGS, MAX_FIXED, MAX_RANGES = 500, 1000, 200
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from stead.control.engines.postgres import Tx
 from stead.control.vulnerabilities.rules import FEED, Record, attribute, rating_of
-from stead.protocol.work import AffectedVersions, Component
+from stead.protocol.work.cms import AffectedVersions
+from stead.protocol.work.scanning import Component
 from stead.shared.component_versions import version_key
 
 MATCHES = """

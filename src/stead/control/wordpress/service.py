@@ -11,7 +11,7 @@ from stead.control.sealing import Sealer
 from stead.control.wordpress import store
 from stead.control.wordpress.rules import WordPressLimits
 from stead.control.wordpress.schema import NewAdministrator
-from stead.protocol.work import WordPressSettings, promised_mb
+from stead.protocol.work.hosting import WordPressSettings, promised_mb
 
 PASSWORD_BYTES = 24
 

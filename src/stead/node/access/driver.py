@@ -6,7 +6,7 @@ from typing import Any
 from stead.node.access.table import AccessTable
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Driver, Handler
-from stead.protocol.work import SetAccess
+from stead.protocol.work.access import SetAccess
 
 
 class AccessDriver(Driver):

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from stead.node.sqlite import create_once, open_database, transaction
-from stead.protocol.work import AccessKey, AccessPassword, DatabasePassword, SetAccess
+from stead.protocol.work.access import AccessKey, AccessPassword, DatabasePassword, SetAccess
 
 VERSION = 1
 KEEP_DAYS = 30

@@ -35,7 +35,7 @@ from stead.node.disk_space import MB, DiskSpace
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
 from stead.node.images.recipes import NODE_VERSIONS
 from stead.node.uninterrupted import run_in_thread
-from stead.protocol.work import Build, BuildResult, PhpRequirement
+from stead.protocol.work.builds import Build, BuildResult, PhpRequirement
 from stead.shared.address_policy import Address
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")

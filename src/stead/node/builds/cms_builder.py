@@ -17,7 +17,7 @@ from stead.node.containers.bundle import BindMount
 from stead.node.containers.egress_rules import HostRule
 from stead.node.drivers.driver import Assignment, Handler
 from stead.node.uninterrupted import run_in_thread
-from stead.protocol.work import Build, PhpRequirement
+from stead.protocol.work.builds import Build, PhpRequirement
 
 COMPOSER = (
     *("composer", "install", "--no-dev", "--no-interaction", "--no-progress", "--prefer-dist"),

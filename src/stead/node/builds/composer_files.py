@@ -7,7 +7,7 @@ import msgspec
 
 from stead.node.builds import trees
 from stead.node.builds.failures import BuildFailed
-from stead.protocol.work import MOST_PHP_REQUIREMENTS, PhpRequirement
+from stead.protocol.work.builds import MOST_PHP_REQUIREMENTS, PhpRequirement
 
 MAX_BYTES = 2 << 20
 """The agent itself reads the file, and a decoded one takes up to 40 times as much memory."""

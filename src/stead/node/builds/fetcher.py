@@ -33,7 +33,7 @@ from stead.node.containers.egress_rules import EgressRules, HostRule
 from stead.node.containers.limits import MB
 from stead.node.containers.names import Resolve
 from stead.node.uninterrupted import run_in_thread
-from stead.protocol.work import ArchiveSource, GitSource, InlineSource
+from stead.protocol.work.builds import ArchiveSource, GitSource, InlineSource
 
 Source = GitSource | ArchiveSource | InlineSource
 

@@ -18,7 +18,7 @@ from stead.node.containers.egress_rules import EgressRules
 from stead.node.drivers.driver import Assignment, Handler
 from stead.node.images.recipes import FUNCTION_TOOLCHAIN
 from stead.node.uninterrupted import run_in_thread
-from stead.protocol.work import Build
+from stead.protocol.work.builds import Build
 
 TOOLCHAIN = Path(__file__).parent.parent / "functions" / "toolchain"
 MODULE = "function.wasm"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from stead.node.builds.package_managers import Command
 from stead.node.images.recipes import FUNCTION_TOOLCHAIN, ZIG
-from stead.protocol.work import FunctionLanguage
+from stead.protocol.work.builds import FunctionLanguage
 
 OUTPUT = "/work/home/function.wasm"
 _HOME = "/work/home"

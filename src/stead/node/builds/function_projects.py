@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from stead.artifacts.refusals import printable
 from stead.node.builds import trees
 from stead.node.builds.failures import BuildFailed
-from stead.protocol.work import FunctionLanguage
+from stead.protocol.work.builds import FunctionLanguage
 
 ENTRIES: dict[FunctionLanguage, tuple[str, ...]] = {
     "javascript": ("function.js", "index.js", "src/function.js", "src/index.js"),

@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus, urlsplit
 from stead.node.drivers.driver import Output
 from stead.node.lines import Lines
 from stead.node.processes import StreamName
-from stead.protocol.work import ArchiveSource, Build, GitSource
+from stead.protocol.work.builds import ArchiveSource, Build, GitSource
 from stead.shared.build_variables import SHORTEST_SECRET
 
 LAST_LINES = 50

@@ -14,7 +14,7 @@ from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.processes import Run, StreamName
 from stead.node.progress import Progress
 from stead.node.uninterrupted import run_in_thread
-from stead.protocol.work import DatabaseExported, ExportDatabase
+from stead.protocol.work.cms import DatabaseExported, ExportDatabase
 
 FAILED = "database.export_failed"
 

@@ -13,7 +13,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from stead.node.processes import StreamName
 from stead.protocol.commands import CapturedMail
 from stead.protocol.questions import Question
-from stead.protocol.work import NodeWork, WorkResult
+from stead.protocol.work.base import NodeWork
+from stead.protocol.work.kinds import WorkResult
 from stead.shared.wording import clean_reason
 
 W = TypeVar("W", bound=NodeWork)

@@ -6,7 +6,10 @@ from typing import Any
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
 from stead.protocol.commands import DriverSetName
 from stead.protocol.questions import NO_ENVIRONMENT, Question
-from stead.protocol.work import Build, EnsureEnvironment, NodeWork, WorkResult, tag_of
+from stead.protocol.work.base import NodeWork, tag_of
+from stead.protocol.work.builds import Build
+from stead.protocol.work.hosting import EnsureEnvironment
+from stead.protocol.work.kinds import WorkResult
 
 
 class DriverSet:

@@ -8,7 +8,7 @@ from typing import Any
 
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
-from stead.protocol.work import Probe
+from stead.protocol.work.hosting import Probe
 
 RESPONSE_SECONDS = 10.0
 UNREACHABLE_SECONDS = 5.0

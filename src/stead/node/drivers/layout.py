@@ -6,7 +6,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from stead.node.drivers.driver import Refusal
-from stead.protocol.work import release_of
+from stead.protocol.work.releases import release_of
 
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 RELEASE = re.compile(r"[0-9a-f]{64}")

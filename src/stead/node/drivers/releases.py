@@ -34,7 +34,7 @@ from stead.node.drivers.driver import Refusal
 from stead.node.drivers.release_rules import ReleaseRules
 from stead.node.uninterrupted import run_in_thread
 from stead.protocol.edge_records import PLACEHOLDER
-from stead.protocol.work import EnsureRelease
+from stead.protocol.work.releases import EnsureRelease
 from stead.shared.runtimes import Runtime
 
 KEPT_RELEASES = 10

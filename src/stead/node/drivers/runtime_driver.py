@@ -5,13 +5,13 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from stead.node.drivers.driver import Assignment, Driver, Handler
-from stead.protocol.work import (
+from stead.protocol.work.hosting import (
     EnsureEnvironment,
-    EnsureRelease,
     RemoveEnvironment,
     RestartEnvironment,
     SuspendEnvironment,
 )
+from stead.protocol.work.releases import EnsureRelease
 from stead.shared.runtimes import Runtime
 
 

@@ -24,48 +24,48 @@ from stead.node.drivers.simulated_cms import SimulatedCms
 from stead.node.processes import Run
 from stead.node.uninterrupted import run_in_thread
 from stead.protocol.questions import Question
-from stead.protocol.work import (
-    Build,
-    BuildResult,
+from stead.protocol.work.access import RunCommand, SetAccess, SetPassword
+from stead.protocol.work.base import NodeWork, tag_of
+from stead.protocol.work.builds import Build, BuildResult, GitSource
+from stead.protocol.work.cms import (
     ChangeComponents,
     ChangeContent,
-    CheckPhp,
-    Component,
     ComponentOutcome,
     ComponentsChanged,
     DatabaseExported,
+    ExportDatabase,
+)
+from stead.protocol.work.functions import EnsureFunction, RemoveFunction
+from stead.protocol.work.hosting import (
+    CheckPhp,
     DiscardDataset,
     EnsureEnvironment,
-    EnsureFunction,
-    EnsureRelease,
     EnsureRoute,
-    ExportDatabase,
-    Finding,
-    GitSource,
-    NodeWork,
     PrepareDataset,
     Probe,
+    RemoveEnvironment,
+    RemoveRoute,
+    RestartEnvironment,
+    SuspendEnvironment,
+    SwitchPhp,
+)
+from stead.protocol.work.releases import EnsureRelease
+from stead.protocol.work.scanning import (
+    Component,
+    Finding,
     QuarantineFiles,
     QuarantineOutcome,
     QuarantineReport,
-    RemoveEnvironment,
-    RemoveFunction,
-    RemoveRoute,
-    RestartEnvironment,
     RestoreFile,
-    RestoreSnapshot,
-    RunCommand,
     ScanEnvironment,
     ScanReport,
-    SetAccess,
-    SetPassword,
+)
+from stead.protocol.work.snapshots import (
+    RestoreSnapshot,
     SnapshotTaken,
     SnapshotVerified,
-    SuspendEnvironment,
-    SwitchPhp,
     TakeSnapshot,
     VerifySnapshot,
-    tag_of,
 )
 from stead.shared.runtimes import RUNTIMES
 

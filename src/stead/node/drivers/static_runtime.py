@@ -24,7 +24,7 @@ from stead.node.drivers.releases import (
 from stead.node.drivers.runtime_driver import RuntimeDriver
 from stead.node.uninterrupted import run_in_thread
 from stead.protocol.edge_records import PLACEHOLDER
-from stead.protocol.work import EnsureRelease
+from stead.protocol.work.releases import EnsureRelease
 from stead.shared.runtimes import Runtime
 
 

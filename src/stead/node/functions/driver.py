@@ -20,13 +20,9 @@ from stead.node.functions.serving import read_kind
 from stead.node.functions.spec import BoundResource, FunctionSecrets, FunctionSpec
 from stead.node.hosting.desired_state import DesiredState
 from stead.node.uninterrupted import run_in_thread
-from stead.protocol.work import (
-    EnsureEnvironment,
-    EnsureFunction,
-    RemoveEnvironment,
-    RemoveFunction,
-    release_of,
-)
+from stead.protocol.work.functions import EnsureFunction, RemoveFunction
+from stead.protocol.work.hosting import EnsureEnvironment, RemoveEnvironment
+from stead.protocol.work.releases import release_of
 
 KEPT_VERSIONS = 5
 """Of each function, besides the one that is served."""

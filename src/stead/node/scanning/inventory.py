@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from stead.node.scanning.paths import FileTooLarge, hash_file, open_directory, to_text
-from stead.protocol.work import Component, ComponentType
+from stead.protocol.work.scanning import Component, ComponentType
 
 MAX_COMPONENTS = 500
 MAX_NAMES = 2000

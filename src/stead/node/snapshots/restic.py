@@ -27,7 +27,7 @@ from stead.node.snapshots.failures import (
     STORE_UNAVAILABLE,
     SnapshotFailed,
 )
-from stead.protocol.work import RepositoryAccess
+from stead.protocol.work.snapshots import RepositoryAccess
 
 PROGRAM = "restic"
 MAX_SECONDS = 6 * 3600.0

@@ -22,7 +22,7 @@ from stead.protocol.snapshot_manifest import (
     encode_manifest,
     read_manifest,
 )
-from stead.protocol.work import SnapshotTaken, SnapshotVerified, TakeSnapshot, VerifySnapshot
+from stead.protocol.work.snapshots import SnapshotTaken, SnapshotVerified, TakeSnapshot, VerifySnapshot
 
 PLACES = 2
 """How many snapshots are taken or verified at the same time on a node."""

@@ -27,7 +27,7 @@ from stead.node.wordpress.question_files import QuestionFiles
 from stead.node.wordpress.site_questions import SiteQuestions
 from stead.node.wordpress.site_services import SiteServices
 from stead.protocol.questions import NO_ENVIRONMENT, SUSPENDED, Question
-from stead.protocol.work import (
+from stead.protocol.work.cms import (
     ChangeComponents,
     ChangeContent,
     ComponentsChanged,

@@ -22,7 +22,7 @@ from stead.node.wordpress.command_room import take_room
 from stead.node.wordpress.configuration_files import TEMPLATES
 from stead.node.wordpress.plan import WordPressPlan
 from stead.node.wordpress.program_files import own_files
-from stead.protocol.work import RunCommand
+from stead.protocol.work.access import RunCommand
 
 FAILED = "exec.failed"
 PLACES = 4

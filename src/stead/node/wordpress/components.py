@@ -33,13 +33,8 @@ from stead.node.wordpress.plan import WEB_ROOT, WordPressPlan
 from stead.node.wordpress.prober import find_failure
 from stead.node.wordpress.program_files import own_files
 from stead.node.wordpress.script_container import PART, run_script
-from stead.protocol.work import (
-    ChangeComponents,
-    ComponentChange,
-    ComponentOutcome,
-    ComponentsChanged,
-    RunCommand,
-)
+from stead.protocol.work.access import RunCommand
+from stead.protocol.work.cms import ChangeComponents, ComponentChange, ComponentOutcome, ComponentsChanged
 from stead.shared.component_versions import version_key
 
 FAILED, UNHEALTHY, VULNERABLE = "component.failed", "component.unhealthy", "component.vulnerable"

@@ -5,7 +5,7 @@ import asyncio
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.wordpress.site_questions import SiteQuestions
 from stead.protocol.questions import FAILED, NOT_FOUND, REFUSED, Question
-from stead.protocol.work import ChangeContent
+from stead.protocol.work.cms import ChangeContent
 
 CONTENT_FAILED = "content.failed"
 SECONDS = 60.0

@@ -28,7 +28,7 @@ from stead.node.wordpress.plan import WordPress, WordPressPlan
 from stead.node.wordpress.pushing import review, take_over
 from stead.node.wordpress.site_services import SiteServices
 from stead.node.wordpress.spec import Datasets
-from stead.protocol.work import DiscardDataset, PrepareDataset, PushMode, WordPressSettings
+from stead.protocol.work.hosting import DiscardDataset, PrepareDataset, PushMode, WordPressSettings
 from stead.shared.ids import EnvironmentId
 
 log = structlog.get_logger()

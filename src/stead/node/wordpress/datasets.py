@@ -37,7 +37,7 @@ from stead.node.wordpress.paths import EnvironmentPaths
 from stead.node.wordpress.plan import WordPressPlan
 from stead.node.wordpress.release_layout import UPLOADS
 from stead.node.wordpress.tree_copy import CopyFailed, TreeCopy, TreeSize
-from stead.protocol.work import PushMode, WordPressSettings
+from stead.protocol.work.hosting import PushMode, WordPressSettings
 from stead.shared.ids import EnvironmentId
 
 FAILED, TOO_LARGE = "environment.copy_failed", "environment.too_large"

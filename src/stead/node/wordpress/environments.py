@@ -23,7 +23,7 @@ from stead.node.images.recipe import ImageUnavailable
 from stead.node.wordpress.paths import EnvironmentPaths
 from stead.node.wordpress.plan import WordPress, WordPressPlan
 from stead.node.wordpress.spec import WordPressSecrets, WordPressSpec, new_secrets
-from stead.protocol.work import WordPressSettings
+from stead.protocol.work.hosting import WordPressSettings
 from stead.shared.ids import EnvironmentId
 
 WAKE_SECONDS = 20.0

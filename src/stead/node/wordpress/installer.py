@@ -12,7 +12,7 @@ from stead.node.wordpress.paths import EnvironmentPaths
 from stead.node.wordpress.plan import WordPressPlan
 from stead.node.wordpress.program_files import PREFIX as PROGRAM
 from stead.node.wordpress.script_container import PART
-from stead.protocol.work import WordPressSettings
+from stead.protocol.work.hosting import WordPressSettings
 
 ANSWERS = "install.json"
 """Contains the password of the administrator."""

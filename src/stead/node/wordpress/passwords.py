@@ -9,7 +9,7 @@ from stead.node.hosting.environment import HostedEnvironment, NodeBusy
 from stead.node.wordpress import fastcgi_client
 from stead.node.wordpress.fastcgi_client import platform_parameters
 from stead.node.wordpress.paths import EnvironmentPaths
-from stead.protocol.work import SetPassword
+from stead.protocol.work.access import SetPassword
 
 FAILED = "access.password_not_reset"
 SCRIPT = "/run/stead/platform/set_password.php"

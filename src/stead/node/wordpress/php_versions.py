@@ -29,7 +29,7 @@ from stead.node.wordpress.plan import WordPress, WordPressPlan
 from stead.node.wordpress.prober import find_failure
 from stead.node.wordpress.script_container import PART
 from stead.node.wordpress.spec import WordPressSecrets, WordPressSpec
-from stead.protocol.work import CheckPhp, SwitchPhp
+from stead.protocol.work.hosting import CheckPhp, SwitchPhp
 
 INCOMPATIBLE, UNHEALTHY = "php.incompatible", "php.unhealthy"
 ANSWER_SECONDS = 60.0

@@ -12,7 +12,7 @@ from stead.node.wordpress.plan import WordPressPlan
 from stead.node.wordpress.protected_data import PushRefused, keep_data_of_production
 from stead.node.wordpress.push_review import list_newer
 from stead.node.wordpress.tree_copy import CopyFailed
-from stead.protocol.work import PushMode
+from stead.protocol.work.hosting import PushMode
 from stead.shared.ids import EnvironmentId
 
 NOT_ALLOWED = "environment.push_not_allowed"

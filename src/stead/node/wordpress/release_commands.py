@@ -14,7 +14,8 @@ from stead.node.wordpress.plan import WordPress
 from stead.node.wordpress.prober import UNHEALTHY, probe_release
 from stead.node.wordpress.release_layout import read_layout
 from stead.node.wordpress.script_container import PART
-from stead.protocol.work import EnsureRelease, Probe
+from stead.protocol.work.hosting import Probe
+from stead.protocol.work.releases import EnsureRelease
 
 
 class ReleaseCommands:

@@ -51,29 +51,22 @@ from stead.node.wordpress.snapshot_commands import SnapshotCommands
 from stead.node.wordpress.upkeep import ListSuspended, Upkeep
 from stead.protocol.commands import CapturedMail
 from stead.protocol.questions import Question
-from stead.protocol.work import (
-    ChangeComponents,
-    ChangeContent,
+from stead.protocol.work.access import RunCommand, SetPassword
+from stead.protocol.work.cms import ChangeComponents, ChangeContent, ExportDatabase
+from stead.protocol.work.hosting import (
     CheckPhp,
     DiscardDataset,
     EnsureEnvironment,
-    EnsureRelease,
-    ExportDatabase,
     PrepareDataset,
     Probe,
-    QuarantineFiles,
     RemoveEnvironment,
     RestartEnvironment,
-    RestoreFile,
-    RestoreSnapshot,
-    RunCommand,
-    ScanEnvironment,
-    SetPassword,
     SuspendEnvironment,
     SwitchPhp,
-    TakeSnapshot,
-    VerifySnapshot,
 )
+from stead.protocol.work.releases import EnsureRelease
+from stead.protocol.work.scanning import QuarantineFiles, RestoreFile, ScanEnvironment
+from stead.protocol.work.snapshots import RestoreSnapshot, TakeSnapshot, VerifySnapshot
 from stead.shared.ids import EnvironmentId
 
 log = structlog.get_logger()

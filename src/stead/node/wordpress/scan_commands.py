@@ -36,7 +36,7 @@ from stead.node.wordpress.fair_places import FairPlaces
 from stead.node.wordpress.paths import CONTENT, CORE
 from stead.node.wordpress.plan import WordPress, WordPressPlan
 from stead.node.wordpress.release_layout import UPLOADS, read_layout
-from stead.protocol.work import (
+from stead.protocol.work.scanning import (
     Component,
     Finding,
     QuarantineFiles,

@@ -27,7 +27,7 @@ from stead.node.wordpress.prober import find_failure
 from stead.node.wordpress.script_container import PART
 from stead.node.wordpress.snapshot_restoring import SnapshotRestoring, WantedSnapshot, fetch_manifest
 from stead.node.wordpress.snapshot_taking import SnapshotTaking
-from stead.protocol.work import (
+from stead.protocol.work.snapshots import (
     RestoreSnapshot,
     SnapshotTaken,
     SnapshotVerified,

@@ -47,7 +47,7 @@ from stead.protocol.snapshot_manifest import (
     encode_manifest,
     read_manifest,
 )
-from stead.protocol.work import SnapshotTaken, TakeSnapshot
+from stead.protocol.work.snapshots import SnapshotTaken, TakeSnapshot
 from stead.shared.ids import EnvironmentId
 
 CONTENT = (MANIFEST, FILE_LIST, DATABASE, FILES)

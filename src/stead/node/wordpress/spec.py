@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from stead.node.containers.limits import ContainerLimits
-from stead.protocol.work import WordPressSettings
+from stead.protocol.work.hosting import WordPressSettings
 
 SALTS = 8
 

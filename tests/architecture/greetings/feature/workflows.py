@@ -17,7 +17,7 @@ from stead.control.jobs.kinds import Job
 from stead.control.outbox.events import publish
 from stead.control.sites import node_commands
 from stead.control.sites import service as sites
-from stead.protocol.work import Probe
+from stead.protocol.work.hosting import Probe
 
 
 async def _probe(tx: Tx, job: Job[GreetingWork]) -> NodeCommand | None:

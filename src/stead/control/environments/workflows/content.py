@@ -19,7 +19,7 @@ from stead.control.jobs.definition import (
 )
 from stead.control.sites import node_commands
 from stead.control.sites import service as sites
-from stead.protocol.work import Probe
+from stead.protocol.work.hosting import Probe
 
 
 async def _probe_release(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:

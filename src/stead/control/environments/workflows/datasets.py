@@ -17,7 +17,7 @@ from stead.control.jobs.kinds import Job
 from stead.control.jobs.rules import NoNode
 from stead.control.sites import node_commands
 from stead.control.sites import service as sites
-from stead.protocol.work import DiscardDataset, EnsureEnvironment, PrepareDataset
+from stead.protocol.work.hosting import DiscardDataset, EnsureEnvironment, PrepareDataset
 
 _NAME_LENGTH = 14
 """The random part of the id of a job."""

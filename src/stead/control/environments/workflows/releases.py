@@ -22,7 +22,8 @@ from stead.control.jobs.definition import Announcement, FailureHandler, NodeComm
 from stead.control.sites import node_commands
 from stead.control.sites import service as sites
 from stead.control.wordpress import service as wordpress
-from stead.protocol.work import EnsureEnvironment, EnsureRelease, Probe, WordPressSettings, release_of
+from stead.protocol.work.hosting import EnsureEnvironment, Probe, WordPressSettings
+from stead.protocol.work.releases import EnsureRelease, release_of
 
 
 async def start_clone(tx: Tx, job: EnvironmentJob) -> None:

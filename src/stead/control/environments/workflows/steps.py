@@ -17,7 +17,7 @@ from stead.control.jobs.definition import Announcement, FailureHandler, NodeComm
 from stead.control.jobs.kinds import Job
 from stead.control.sites import node_commands
 from stead.control.sites import service as sites
-from stead.protocol.work import Probe, RemoveEnvironment
+from stead.protocol.work.hosting import Probe, RemoveEnvironment
 
 EnvironmentJob = Job[EnvironmentWork]
 
