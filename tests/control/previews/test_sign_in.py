@@ -88,7 +88,7 @@ async def test_somebody_who_can_see_the_site_gets_a_token_for_one_host(
 async def test_a_name_below_a_wildcard_is_that_of_its_environment_unless_it_has_its_own(
     site: HostedSite, person: Person, visitor: httpx.AsyncClient
 ) -> None:
-    wild, own = await site.insert_environment(), await site.insert_environment()
+    wild, own = await site.insert_environment(), await site.insert_environment(branch="own")
     base = f"d{secrets.token_hex(6)}.example.com"
     async with person.transaction() as tx:
         await insert_domain(tx, wild, f"*.{base}")
