@@ -1,0 +1,212 @@
+"""What a command works with: the client, the site and environment it is about, and how it prints."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+import click
+
+from stead_cli import __version__, settings
+from stead_cli.failures import CliError, NeedsInput
+from stead_sdk import Stead, types
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Session:
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.as_json: bool = bool(options.get("as_json"))
+        self.is_quiet: bool = bool(options.get("quiet"))
+        self._no_input: bool = bool(options.get("no_input"))
+        self._site, self._env = options.get("site"), options.get("env")
+        self.profile = settings.profile_name(options.get("profile"))
+
+    @cached_property
+    def link(self) -> dict[str, Any]:
+        found = settings.find_link()
+        return found[1] if found else {}
+
+    @cached_property
+    def stored(self) -> dict[str, str]:
+        return settings.read_profiles().get(self.profile, {})
+
+    @property
+    def base_url(self) -> str:
+        found = os.environ.get("STEAD_BASE_URL") or self.link.get("base_url") or self.stored.get("base_url")
+        if not found:
+            raise NeedsInput(
+                "No installation is known.", "Sign in with `stead login`, or set STEAD_BASE_URL."
+            )
+        return str(found)
+
+    @property
+    def api_key(self) -> str:
+        found = os.environ.get("STEAD_API_KEY")
+        if not found and self.stored.get("base_url") == self.base_url:
+            # A key is never sent to another installation than the one it was stored for.
+            found = self.stored.get("api_key")
+        if not found:
+            raise NeedsInput("You are not signed in.", "Sign in with `stead login`, or set STEAD_API_KEY.")
+        return found
+
+    @cached_property
+    def client(self) -> Stead:
+        return self.client_for(self.base_url, self.api_key)
+
+    def client_for(self, base_url: str, api_key: str) -> Stead:
+        ca_file = os.environ.get("STEAD_CA_FILE") or self.stored.get("ca_file")
+        return Stead(api_key, base_url=base_url, ca_file=ca_file, user_agent=f"stead-cli/{__version__}")
+
+    @property
+    def can_ask(self) -> bool:
+        return not self._no_input and sys.stdin.isatty() and sys.stderr.isatty()
+
+    @cached_property
+    def site_id(self) -> str:
+        found = self._site or os.environ.get("STEAD_SITE") or self.link.get("site_id")
+        if not found:
+            raise NeedsInput(
+                "No site is given.",
+                "Give it with --site (an id or a domain), or link the folder: `stead link`.",
+            )
+        return self.find_site(str(found)).id if not str(found).startswith("site_") else str(found)
+
+    @property
+    def env_id(self) -> str:
+        return str(self._env or os.environ.get("STEAD_ENV") or self.link.get("env_id") or "production")
+
+    def find_site(self, name: str) -> types.Site:
+        """A site by its id, domain or slug."""
+        if name.startswith("site_"):
+            return self.client.sites.get(name)
+        for site in self.client.sites.list(limit=100):
+            if name.lower() in (site.domain, site.slug):
+                return site
+        raise CliError(
+            f"There is no site {name}.",
+            code="site.not_found",
+            fix="List them: `stead sites list`.",
+            exit_code=5,
+        )
+
+    def say(self, text: str) -> None:
+        """Talk, which is not the result: on stderr, and not with `--quiet` or `--json`."""
+        if not self.is_quiet and not self.as_json:
+            click.echo(text, err=True)
+
+    def tell(self, text: str) -> None:
+        """Talk without which nothing goes on: on stderr, also with `--quiet` and `--json`."""
+        click.echo(text, err=True)
+
+    def show(self, value: Any, columns: Sequence[str] = ()) -> None:
+        """The result, on stdout."""
+        if self.as_json:
+            click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+        elif isinstance(value, list):
+            show_table(value, columns)
+        elif isinstance(value, dict):
+            show_fields(value)
+        elif value is not None:
+            click.echo(str(value))
+
+    def ask(self, question: str, flag: str, *, hidden: bool = False) -> str:
+        if not self.can_ask:
+            raise NeedsInput(
+                f"{question} is needed, and there is no terminal to ask at.", f"Give it with {flag}."
+            )
+        return str(click.prompt(question, hide_input=hidden, err=True))
+
+    def confirm(self, what: str, level: str, name: str, *, yes: bool, confirmed: str | None) -> None:
+        """Ask before something is taken away. What is lost must be named."""
+        if level == "none" or (yes and level == "reversible") or (confirmed and confirmed == name):
+            return
+        if level == "irreversible":
+            flag = f"--confirm {name}"
+            if confirmed:
+                raise CliError(
+                    f"--confirm names {confirmed}, not {name}.", code="confirm.mismatch", exit_code=2
+                )
+            if not self.can_ask:
+                raise NeedsInput(f"{what} cannot be undone.", f"Give {flag}.")
+            if click.prompt(f"{what} cannot be undone. Type {name} to confirm", err=True) != name:
+                raise CliError("Nothing was changed.", code="confirm.mismatch")
+            return
+        if not self.can_ask:
+            raise NeedsInput(f"{what} needs a confirmation.", "Give --yes.")
+        if not click.confirm(f"{what}?", err=True):
+            raise CliError("Nothing was changed.", code="confirm.declined")
+
+
+def show_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    cells = [[_cell(row.get(name)) for name in columns] for row in rows]
+    if not cells:
+        click.echo("None.", err=True)
+        return
+    heads = [name.replace("_", " ").upper() for name in columns]
+    widths = [max(len(line[at]) for line in [heads, *cells]) for at in range(len(columns))]
+    for line in [heads, *cells]:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def show_fields(value: Mapping[str, Any], indent: str = "") -> None:
+    width = max(map(len, value), default=0)
+    for name, each in value.items():
+        if isinstance(each, dict) and each:
+            click.echo(f"{indent}{name}:")
+            show_fields(each, f"{indent}  ")
+        else:
+            click.echo(f"{indent}{name:<{width}}  {_cell(each)}")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return printable(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+
+
+def printable(text: str) -> str:
+    """A text from elsewhere must not control the terminal."""
+    return "".join(each if each.isprintable() else "�" for each in text)
+
+
+_COMMON = (
+    click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, also for errors."),
+    click.Option(["--quiet", "-q"], is_flag=True, help="Print only the result."),
+    click.Option(["--no-input"], is_flag=True, help="Never ask; exit with 4 instead."),
+    click.Option(["--profile"], help="The profile to use."),
+)
+COMMON_NAMES = ("as_json", "quiet", "no_input", "profile")
+
+
+def common_options() -> list[click.Parameter]:
+    return list(_COMMON)
+
+
+def site_options(*, environment: bool = True) -> list[click.Parameter]:
+    found: list[click.Parameter] = [click.Option(["--site"], help="The id or domain of the site.")]
+    if environment:
+        found.append(click.Option(["--env"], help="The environment; by default production."))
+    return found
+
+
+class Command(click.Command):
+    """A command with the options that every command has. Its function gets a `Session` first."""
+
+    def __init__(self, *args: Any, site: bool = False, environment: bool = False, **more: Any) -> None:
+        super().__init__(*args, **more)
+        if site:
+            self.params += site_options(environment=environment)
+        self.params += common_options()
+
+    def invoke(self, ctx: click.Context) -> Any:
+        session = Session(ctx.params)
+        given = {
+            name: value for name, value in ctx.params.items() if name not in (*COMMON_NAMES, "site", "env")
+        }
+        assert self.callback is not None  # noqa: S101 - every command has a function
+        return ctx.invoke(self.callback, session, **given)
