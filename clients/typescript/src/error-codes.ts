@@ -90,6 +90,7 @@ export type ErrorCode =
   | "quota.domains"
   | "quota.emails"
   | "quota.environments"
+  | "quota.exports"
   | "quota.functions"
   | "quota.invites"
   | "quota.jobs"

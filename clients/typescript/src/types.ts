@@ -93,8 +93,6 @@ export type LogVolumeSeverity = "DEBUG" | "ERROR" | "INFO" | "WARN" | (string & 
 
 export type Name = "bytes_in" | "bytes_out" | "cache_hit_pct" | "client_errors" | "errors" | "first_byte_p75_ms" | "first_byte_p95_ms" | "requests" | (string & {});
 
-export type NewContentType = "page" | "post" | (string & {});
-
 export type NewEnvironmentType = "branch" | "staging" | (string & {});
 
 export type PagesMetric = "CLS" | "FCP" | "INP" | "LCP" | "TTFB" | (string & {});
@@ -758,7 +756,10 @@ export interface Domain {
   status: DomainStatus;
   /** What was looked up and found, and what to do. Null once the name is verified. */
   reason: string | null;
-  /** A DNS record that proves the name, also before it points here. Null once the name is verified. */
+  /**
+   * A DNS record that proves the name, also before it points here. Null once it was found. A name that is
+   * verified because it points here needs it only to have its DNS zone here.
+   */
   challenge: Challenge | null;
   tls: Tls;
   created_at: string;
@@ -1271,8 +1272,11 @@ export interface NewComponent {
 }
 
 export interface NewContent {
-  /** Files are uploaded in WordPress itself. */
-  type?: NewContentType;
+  type?: ContentType;
+  /** Of `media`: the id of an upload of the site, of at most 32 MiB. */
+  source?: string;
+  /** Of `media`. WordPress accepts it by its type, and may change it. */
+  filename?: string;
   title?: string;
   /** Blocks or HTML, as WordPress stores it. Scripts and other unsafe HTML are removed. */
   content?: string;
@@ -1356,6 +1360,13 @@ export interface NewExport {
   tables?: string[];
   /** With gzip. */
   compress?: boolean;
+  /**
+   * Export the result of one statement that reads instead of tables, each row as a line of JSON. It may take 5
+   * minutes and return 1 GiB.
+   */
+  query?: string;
+  /** Of `query`, in the order of the `?`. */
+  params?: (string | number | boolean | null)[];
 }
 
 export interface NewForge {

@@ -172,7 +172,6 @@ export type Checked = [
   Assert<Same<ours.NewCommand, Theirs["NewCommand"]>>,
   Assert<Same<ours.NewComponent, Theirs["NewComponent"]>>,
   Assert<Same<ours.NewContent, Theirs["NewContent"]>>,
-  Assert<Same<ours.NewContentType, Theirs["NewContentType"]>>,
   Assert<Same<ours.NewCredential, Theirs["NewCredential"]>>,
   Assert<Same<ours.NewCron, Theirs["NewCron"]>>,
   Assert<Same<ours.NewDeployment, Theirs["NewDeployment"]>>,

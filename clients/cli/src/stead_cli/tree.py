@@ -61,9 +61,9 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "content": {
         "list": "List the posts, pages and media of a site, newest first.",
-        "create": "Write a post or a page.",
+        "create": "Write a post or a page, or add a file that was uploaded.",
         "list-in-environment": "List the posts, pages and media of a site, newest first.",
-        "create-in-environment": "Write a post or a page.",
+        "create-in-environment": "Write a post or a page, or add a file that was uploaded.",
         "get": "Read a post, a page or a file.",
         "update": "Change a post, a page or the description of a file.",
         "delete": "Move a post or a page to the trash.",
@@ -94,8 +94,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "query-in-environment": "Run one statement that reads, with a user that can do nothing else.",
         "execute": "Run one `INSERT`, `UPDATE`, `DELETE` or `REPLACE`: as a dry run, unless `confirm` is true.",
         "execute-in-environment": "Run one `INSERT`, `UPDATE`, `DELETE` or `REPLACE`: as a dry run, unless `confirm` is true.",
-        "export": "Export the database of a site as SQL.",
-        "export-in-environment": "Export the database of a site as SQL.",
+        "export": "Export the database of a site as SQL, or the result of a statement as lines of JSON.",
+        "export-in-environment": "Export the database of a site as SQL, or the result of a statement as lines of JSON.",
     },
     "deployments": {
         "create": "Deploy an artifact to an environment.",

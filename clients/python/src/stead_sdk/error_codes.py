@@ -360,6 +360,10 @@ class QuotaEnvironments(errors.QuotaExceeded):
     """`quota.environments`"""
 
 
+class QuotaExports(errors.QuotaExceeded):
+    """`quota.exports`"""
+
+
 class QuotaFunctions(errors.QuotaExceeded):
     """`quota.functions`"""
 
@@ -642,6 +646,7 @@ BY_CODE: dict[str, type[errors.APIError]] = {
     "quota.domains": QuotaDomains,
     "quota.emails": QuotaEmails,
     "quota.environments": QuotaEnvironments,
+    "quota.exports": QuotaExports,
     "quota.functions": QuotaFunctions,
     "quota.invites": QuotaInvites,
     "quota.jobs": QuotaJobs,

@@ -450,8 +450,13 @@ class NewComponent(TypedDict):
 class NewContent(TypedDict):
     """The fields of `NewContent`."""
 
-    type: NotRequired[types.NewContentType]
-    """Files are uploaded in WordPress itself."""
+    type: NotRequired[types.ContentType]
+
+    source: NotRequired[str]
+    """Of `media`: the id of an upload of the site, of at most 32 MiB."""
+
+    filename: NotRequired[str]
+    """Of `media`. WordPress accepts it by its type, and may change it."""
 
     title: NotRequired[str]
 
@@ -561,6 +566,14 @@ class NewExport(TypedDict):
 
     compress: NotRequired[bool]
     """With gzip."""
+
+    query: NotRequired[str]
+    """Export the result of one statement that reads instead of tables, each row as a line of JSON. It may
+    take 5 minutes and return 1 GiB.
+    """
+
+    params: NotRequired[Sequence[str | int | float | bool | None]]
+    """Of `query`, in the order of the `?`."""
 
 
 class NewForge(TypedDict):

@@ -86,7 +86,6 @@ if TYPE_CHECKING:
         ]
         | str
     )
-    NewContentType = Literal["page", "post"] | str
     NewEnvironmentType = Literal["branch", "staging"] | str
     PagesMetric = Literal["CLS", "FCP", "INP", "LCP", "TTFB"] | str
     PasswordDelivery = Literal["none", "reset_mail", "response"] | str
@@ -282,7 +281,6 @@ else:
     LogTailSeverity = str
     LogVolumeSeverity = str
     Name = str
-    NewContentType = str
     NewEnvironmentType = str
     PagesMetric = str
     PasswordDelivery = str
@@ -1142,7 +1140,9 @@ class Domain(Model):
         reason: str | None
         """What was looked up and found, and what to do. Null once the name is verified."""
         challenge: Challenge | None
-        """A DNS record that proves the name, also before it points here. Null once the name is verified."""
+        """A DNS record that proves the name, also before it points here. Null once it was found. A name that
+        is verified because it points here needs it only to have its DNS zone here.
+        """
         tls: Tls
         created_at: str
 

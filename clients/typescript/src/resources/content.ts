@@ -20,7 +20,7 @@ export class Content extends Resource {
   }
 
   /**
-   * Write a post or a page.
+   * Write a post or a page, or add a file that was uploaded.
    *
    * WordPress and its plugins treat it as if an administrator had written it, with one difference: scripts and
    * other unsafe HTML are removed. Without `author`, the first administrator is the author.
@@ -45,7 +45,7 @@ export class Content extends Resource {
   }
 
   /**
-   * Write a post or a page.
+   * Write a post or a page, or add a file that was uploaded.
    *
    * WordPress and its plugins treat it as if an administrator had written it, with one difference: scripts and
    * other unsafe HTML are removed. Without `author`, the first administrator is the author.

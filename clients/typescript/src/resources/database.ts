@@ -77,7 +77,10 @@ export class Database extends Resource {
   }
 
   /**
-   * Export the database of a site as SQL. The result of the job has a URL, which expires.
+   * Export the database of a site as SQL, or the result of a statement as lines of JSON.
+   *
+   * `GET /v1/jobs/{job_id}` shows the `download_url`, which expires, to credentials with `db:read`. A site has
+   * at most 3 exports at a time.
    *
    * Scopes: `db:read`.
    */
@@ -87,7 +90,10 @@ export class Database extends Resource {
   }
 
   /**
-   * Export the database of a site as SQL. The result of the job has a URL, which expires.
+   * Export the database of a site as SQL, or the result of a statement as lines of JSON.
+   *
+   * `GET /v1/jobs/{job_id}` shows the `download_url`, which expires, to credentials with `db:read`. A site has
+   * at most 3 exports at a time.
    *
    * Scopes: `db:read`.
    */

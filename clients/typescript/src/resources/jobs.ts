@@ -11,7 +11,7 @@ export class Jobs extends Resource {
   /**
    * List jobs, newest first.
    *
-   * Jobs are kept for 90 days.
+   * Jobs are kept for 90 days. Read a single job for the URL of a file that it has made.
    *
    * Scopes: `jobs:read`.
    */
@@ -22,6 +22,9 @@ export class Jobs extends Resource {
 
   /**
    * Read a job.
+   *
+   * If the job has made a file, the result has its `download_url` until it expires. This also requires the
+   * scope of the operation that started the job.
    *
    * The response has an `ETag`. If you send it in `If-None-Match`, the response is 304 until the job changes.
    *

@@ -7,7 +7,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
     "list": {
         "group": "jobs",
         "summary": "List jobs, newest first.",
-        "description": "Jobs are kept for 90 days.",
+        "description": "Jobs are kept for 90 days. Read a single job for the URL of a file that it has made.",
         "method": "GET",
         "path": "/v1/jobs",
         "path_parameters": [],
@@ -58,7 +58,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
     "get": {
         "group": "jobs",
         "summary": "Read a job.",
-        "description": "The response has an `ETag`. If you send it in `If-None-Match`, the response is 304 until the job changes.",
+        "description": "If the job has made a file, the result has its `download_url` until it expires. This also requires the\nscope of the operation that started the job.\n\nThe response has an `ETag`. If you send it in `If-None-Match`, the response is 304 until the job changes.",
         "method": "GET",
         "path": "/v1/jobs/{job_id}",
         "path_parameters": ["job_id"],

@@ -27,7 +27,7 @@ class AsyncJobs(AsyncResource):
     ) -> AsyncPager[types.Job]:
         """List jobs, newest first.
 
-        Jobs are kept for 90 days.
+        Jobs are kept for 90 days. Read a single job for the URL of a file that it has made.
 
         Scopes: `jobs:read`.
         """
@@ -40,6 +40,9 @@ class AsyncJobs(AsyncResource):
 
     async def get(self, job_id: str) -> types.Job:
         """Read a job.
+
+        If the job has made a file, the result has its `download_url` until it expires. This also requires
+        the scope of the operation that started the job.
 
         The response has an `ETag`. If you send it in `If-None-Match`, the response is 304 until the job
         changes.

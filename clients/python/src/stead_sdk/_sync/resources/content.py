@@ -44,7 +44,9 @@ class Content(Resource):
         self,
         site_id: str,
         *,
-        type: types.NewContentType | Omit = OMIT,
+        type: types.ContentType | Omit = OMIT,
+        source: str | Omit = OMIT,
+        filename: str | Omit = OMIT,
         title: str | Omit = OMIT,
         content: str | Omit = OMIT,
         excerpt: str | Omit = OMIT,
@@ -57,7 +59,7 @@ class Content(Resource):
         terms: Sequence[params.NewTerms] | Omit = OMIT,
         meta: Sequence[params.NewMeta] | Omit = OMIT,
     ) -> types.ContentDetail:
-        """Write a post or a page.
+        """Write a post or a page, or add a file that was uploaded.
 
         WordPress and its plugins treat it as if an administrator had written it, with one difference:
         scripts and other unsafe HTML are removed. Without `author`, the first administrator is the author.
@@ -71,6 +73,8 @@ class Content(Resource):
                 f"/v1/sites/{in_path(site_id)}/content",
                 body={
                     "type": type,
+                    "source": source,
+                    "filename": filename,
                     "title": title,
                     "content": content,
                     "excerpt": excerpt,
@@ -114,7 +118,9 @@ class Content(Resource):
         site_id: str,
         env_id: str,
         *,
-        type: types.NewContentType | Omit = OMIT,
+        type: types.ContentType | Omit = OMIT,
+        source: str | Omit = OMIT,
+        filename: str | Omit = OMIT,
         title: str | Omit = OMIT,
         content: str | Omit = OMIT,
         excerpt: str | Omit = OMIT,
@@ -127,7 +133,7 @@ class Content(Resource):
         terms: Sequence[params.NewTerms] | Omit = OMIT,
         meta: Sequence[params.NewMeta] | Omit = OMIT,
     ) -> types.ContentDetail:
-        """Write a post or a page.
+        """Write a post or a page, or add a file that was uploaded.
 
         WordPress and its plugins treat it as if an administrator had written it, with one difference:
         scripts and other unsafe HTML are removed. Without `author`, the first administrator is the author.
@@ -141,6 +147,8 @@ class Content(Resource):
                 f"/v1/sites/{in_path(site_id)}/environments/{in_path(env_id)}/content",
                 body={
                     "type": type,
+                    "source": source,
+                    "filename": filename,
                     "title": title,
                     "content": content,
                     "excerpt": excerpt,

@@ -138,32 +138,51 @@ class Database(Resource):
         )
 
     def export(
-        self, site_id: str, *, tables: Sequence[str] | Omit = OMIT, compress: bool | Omit = OMIT
+        self,
+        site_id: str,
+        *,
+        tables: Sequence[str] | Omit = OMIT,
+        compress: bool | Omit = OMIT,
+        query: str | Omit = OMIT,
+        params: Sequence[str | int | float | bool | None] | Omit = OMIT,
     ) -> JobHandle[dict[str, Any]]:
-        """Export the database of a site as SQL. The result of the job has a URL, which expires.
+        """Export the database of a site as SQL, or the result of a statement as lines of JSON.
+
+        `GET /v1/jobs/{job_id}` shows the `download_url`, which expires, to credentials with `db:read`. A
+        site has at most 3 exports at a time.
 
         Scopes: `db:read`.
         """
         response = self._client._call(
             "POST",
             f"/v1/sites/{in_path(site_id)}/database/export",
-            body={"tables": tables, "compress": compress},
+            body={"tables": tables, "compress": compress, "query": query, "params": params},
             may_lack_body=True,
             idempotent="key",
         )
         return self._handle(response, result_of)
 
     def export_in_environment(
-        self, site_id: str, env_id: str, *, tables: Sequence[str] | Omit = OMIT, compress: bool | Omit = OMIT
+        self,
+        site_id: str,
+        env_id: str,
+        *,
+        tables: Sequence[str] | Omit = OMIT,
+        compress: bool | Omit = OMIT,
+        query: str | Omit = OMIT,
+        params: Sequence[str | int | float | bool | None] | Omit = OMIT,
     ) -> JobHandle[dict[str, Any]]:
-        """Export the database of a site as SQL. The result of the job has a URL, which expires.
+        """Export the database of a site as SQL, or the result of a statement as lines of JSON.
+
+        `GET /v1/jobs/{job_id}` shows the `download_url`, which expires, to credentials with `db:read`. A
+        site has at most 3 exports at a time.
 
         Scopes: `db:read`.
         """
         response = self._client._call(
             "POST",
             f"/v1/sites/{in_path(site_id)}/environments/{in_path(env_id)}/database/export",
-            body={"tables": tables, "compress": compress},
+            body={"tables": tables, "compress": compress, "query": query, "params": params},
             may_lack_body=True,
             idempotent="key",
         )
