@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 
+from stead_cli.addresses import has_same_origin
 from stead_cli.failures import NEEDS_INPUT, REFUSED, CliError
 from stead_cli.session import Session
 from stead_sdk import Stead, error_codes, types
@@ -27,7 +28,8 @@ def sign_in(
         )
         session.tell(f"Open {asked.verification_uri_complete}")
         session.tell(f"and compare the code: {asked.user_code}")
-        if opens_browser and has_browser():
+        # An address elsewhere is shown, and not opened: the person decides.
+        if opens_browser and has_browser() and has_same_origin(asked.verification_uri_complete, base_url):
             import webbrowser
 
             webbrowser.open(asked.verification_uri_complete)

@@ -1,6 +1,5 @@
 """What a failure says, and the exit code of the program."""
 
-import json
 import os
 import sys
 import traceback
@@ -8,6 +7,7 @@ from typing import Any
 
 import click
 
+from stead_cli.texts import json_text, printable_lines
 from stead_sdk import errors
 
 FAILED, USAGE, JOB_FAILED, NEEDS_INPUT, NOT_FOUND, REFUSED, CONFLICT, UNAVAILABLE = range(1, 9)
@@ -57,9 +57,9 @@ def report(error: Exception, *, as_json: bool) -> int:
     if os.environ.get("STEAD_DEBUG") == "trace":
         traceback.print_exception(error)
     if as_json:
-        sys.stdout.write(json.dumps({"error": told}, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_text({"error": told}) + "\n")
     else:
-        sys.stderr.write(_text(told))
+        sys.stderr.write(printable_lines(_text(told)))
     return exit_code_of(error)
 
 

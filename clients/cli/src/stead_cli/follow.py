@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 from stead_cli.session import Session
+from stead_cli.texts import output_line
 from stead_sdk import errors, types
 from stead_sdk._sync.jobs import FINAL, JobHandle
 
@@ -32,6 +33,8 @@ def follow(
 
 
 def write_line(line: str, *, to_stdout: bool) -> None:
+    """A program that reads stdout gets the line as it is."""
     stream = sys.stdout if to_stdout else sys.stderr
-    stream.write(line + "\n")
+    shown = line if to_stdout and not stream.isatty() else output_line(line, stream)
+    stream.write(shown + "\n")
     stream.flush()

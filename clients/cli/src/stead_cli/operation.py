@@ -10,6 +10,7 @@ import click
 from stead_cli.failures import CliError
 from stead_cli.follow import follow
 from stead_cli.session import Command, Session
+from stead_cli.texts import json_text, write_result
 from stead_sdk import types
 from stead_sdk._model import Model
 from stead_sdk._sync.client import in_path
@@ -54,7 +55,10 @@ def command_of(name: str, spec: Spec) -> click.Command:
     )
 
 
-_TAKEN = ("--json", "--quiet", "--profile", "--site", "--env", "--body", "--all", "--yes", "--confirm")
+_TAKEN = (
+    *("--json", "--quiet", "--no-input", "--profile", "--ca-file", "--site", "--env", "--body", "--all"),
+    *("--yes", "--confirm", "--follow", "--detach", "--wait-timeout"),
+)
 
 
 def _flag(field: Spec, spec: Spec) -> str:
@@ -125,14 +129,14 @@ class Run:
             if event.item is None:
                 self.session.say(f"{event.kind} {json.dumps(event.data)}")
             else:
-                click.echo(json.dumps(event.data, ensure_ascii=False))
+                write_result(json_text(event.data))
 
     def _show(self, answer: Any, status: int) -> None:
         if self.spec["kind"] == "none":
             self.session.show({"ok": True} if self.session.as_json else None)
             self.session.say("Done.")
         elif self.spec["kind"] == "document":
-            self.session.show(answer if self.session.as_json else json.dumps(answer))
+            self.session.show(answer if self.session.as_json else json_text(answer))
         elif self.spec["kind"] == "job" and status == 202:
             self._wait(answer["data"])
         else:

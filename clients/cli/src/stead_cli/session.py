@@ -1,6 +1,5 @@
 """What a command works with: the client, the site and environment it is about, and how it prints."""
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from stead_cli import __version__, settings
+from stead_cli.addresses import require_private_address
 from stead_cli.failures import CliError, NeedsInput
+from stead_cli.texts import json_text, printable, write_notice, write_result
 from stead_sdk import Stead, types
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,6 +23,7 @@ class Session:
         self.is_quiet: bool = bool(options.get("quiet"))
         self._no_input: bool = bool(options.get("no_input"))
         self._site, self._env = options.get("site"), options.get("env")
+        self._ca_file: str | None = options.get("ca_file")
         self.profile = settings.profile_name(options.get("profile"))
 
     @cached_property
@@ -35,12 +37,23 @@ class Session:
 
     @property
     def base_url(self) -> str:
-        found = os.environ.get("STEAD_BASE_URL") or self.link.get("base_url") or self.stored.get("base_url")
+        found = os.environ.get("STEAD_BASE_URL") or self._linked_url() or self.stored.get("base_url")
         if not found:
             raise NeedsInput(
                 "No installation is known.", "Sign in with `stead login`, or set STEAD_BASE_URL."
             )
         return str(found)
+
+    def _linked_url(self) -> str | None:
+        """The installation of the link, if it is one of this person. Whoever wrote the folder wrote the link:
+        it must not decide where a key is sent."""
+        linked = self.link.get("base_url")
+        if not linked or any(each.get("base_url") == linked for each in settings.read_profiles().values()):
+            return linked
+        raise NeedsInput(
+            f"The folder is linked to a site of {linked}, where you are not signed in.",
+            f"Sign in there with `stead login --base-url {linked}`, or set STEAD_BASE_URL.",
+        )
 
     @property
     def api_key(self) -> str:
@@ -57,8 +70,22 @@ class Session:
         return self.client_for(self.base_url, self.api_key)
 
     def client_for(self, base_url: str, api_key: str) -> Stead:
-        ca_file = os.environ.get("STEAD_CA_FILE") or self.stored.get("ca_file")
-        return Stead(api_key, base_url=base_url, ca_file=ca_file, user_agent=f"stead-cli/{__version__}")
+        require_private_address(base_url)
+        agent = f"stead-cli/{__version__}"
+        return Stead(api_key, base_url=base_url, ca_file=self.ca_file, user_agent=agent)
+
+    @property
+    def ca_file(self) -> str | None:
+        """The certificate authorities to trust instead of those of the system."""
+        found = self._ca_file or os.environ.get("STEAD_CA_FILE") or self.stored.get("ca_file")
+        if found and not os.access(found, os.R_OK):
+            raise CliError(
+                f"The file of certificate authorities cannot be read: {found}",
+                code="ca_file.unreadable",
+                fix="Give another one with --ca-file.",
+                exit_code=2,
+            )
+        return found
 
     @property
     def can_ask(self) -> bool:
@@ -95,22 +122,22 @@ class Session:
     def say(self, text: str) -> None:
         """Talk, which is not the result: on stderr, and not with `--quiet` or `--json`."""
         if not self.is_quiet and not self.as_json:
-            click.echo(text, err=True)
+            write_notice(text)
 
     def tell(self, text: str) -> None:
         """Talk without which nothing goes on: on stderr, also with `--quiet` and `--json`."""
-        click.echo(text, err=True)
+        write_notice(text)
 
     def show(self, value: Any, columns: Sequence[str] = ()) -> None:
         """The result, on stdout."""
         if self.as_json:
-            click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+            write_result(json_text(value, indent=2))
         elif isinstance(value, list):
             show_table(value, columns)
         elif isinstance(value, dict):
             show_fields(value)
         elif value is not None:
-            click.echo(str(value))
+            write_result(str(value))
 
     def ask(self, question: str, flag: str, *, hidden: bool = False) -> str:
         if not self.can_ask:
@@ -143,22 +170,22 @@ class Session:
 def show_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
     cells = [[_cell(row.get(name)) for name in columns] for row in rows]
     if not cells:
-        click.echo("None.", err=True)
+        write_notice("None.")
         return
-    heads = [name.replace("_", " ").upper() for name in columns]
+    heads = [printable(name).replace("_", " ").upper() for name in columns]
     widths = [max(len(line[at]) for line in [heads, *cells]) for at in range(len(columns))]
     for line in [heads, *cells]:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        write_result("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 def show_fields(value: Mapping[str, Any], indent: str = "") -> None:
     width = max(map(len, value), default=0)
     for name, each in value.items():
         if isinstance(each, dict) and each:
-            click.echo(f"{indent}{name}:")
+            write_result(f"{indent}{printable(name)}:")
             show_fields(each, f"{indent}  ")
         else:
-            click.echo(f"{indent}{name:<{width}}  {_cell(each)}")
+            write_result(f"{indent}{printable(name):<{width}}  {_cell(each)}")
 
 
 def _cell(value: Any) -> str:
@@ -169,18 +196,14 @@ def _cell(value: Any) -> str:
     return printable(", ".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
-def printable(text: str) -> str:
-    """A text from elsewhere must not control the terminal."""
-    return "".join(each if each.isprintable() else "�" for each in text)
-
-
 _COMMON = (
     click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, also for errors."),
     click.Option(["--quiet", "-q"], is_flag=True, help="Print only the result."),
     click.Option(["--no-input"], is_flag=True, help="Never ask; exit with 4 instead."),
     click.Option(["--profile"], help="The profile to use."),
+    click.Option(["--ca-file"], metavar="FILE", help="Certificate authorities to trust, as PEM."),
 )
-COMMON_NAMES = ("as_json", "quiet", "no_input", "profile")
+COMMON_NAMES = ("as_json", "quiet", "no_input", "profile", "ca_file")
 
 
 def common_options() -> list[click.Parameter]:

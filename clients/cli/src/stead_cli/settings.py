@@ -44,10 +44,14 @@ def write_profiles(profiles: dict[str, dict[str, str]]) -> None:
     file = config_file()
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     new = file.with_name(f".{file.name}.{os.getpid()}")
+    new.unlink(missing_ok=True)
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as opened:
-        opened.write("".join(lines))
-    new.replace(file)
+    try:
+        with os.fdopen(descriptor, "w") as opened:
+            opened.write("".join(lines))
+        new.replace(file)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def profile_name(given: str | None) -> str:
@@ -72,10 +76,11 @@ def find_link(start: Path | None = None) -> tuple[Path, dict[str, Any]] | None:
 
 def write_link(folder: Path, link: dict[str, str]) -> Path:
     """The link contains no secret. It is not for the repository: others have other sites."""
-    file = folder / _LINK
+    file, ignored = folder / _LINK, folder / ".gitignore"
+    if any(each.is_symlink() for each in (file.parent, file, ignored)):
+        raise CliError(f"{file.parent} or {ignored} is a symbolic link.", fix="Replace it with a real one.")
     file.parent.mkdir(exist_ok=True)
     file.write_text(json.dumps(link, indent=2) + "\n")
-    ignored = folder / ".gitignore"
     lines = ignored.read_text().splitlines() if ignored.is_file() else []
     if (folder / ".git").exists() and not {".stead", ".stead/", "/.stead", "/.stead/"} & {*lines}:
         ends = not lines or ignored.read_text().endswith("\n")

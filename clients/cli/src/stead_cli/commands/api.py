@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from stead_cli.session import Command, Session
+from stead_cli.texts import escape_json, write_result
 
 
 def _api(session: Session, method: str, path: str, data: str | None, query: tuple[str, ...]) -> None:
@@ -22,7 +23,7 @@ def _api(session: Session, method: str, path: str, data: str | None, query: tupl
     target = target if target.startswith("/v1/") else f"/v1{target}"
     pairs = dict(each.partition("=")[::2] for each in query)
     response = session.client.request(method.upper(), target, query=pairs, body=body)
-    click.echo(response.body.decode("utf-8", "replace"))
+    write_result(escape_json(response.body.decode("utf-8", "replace")))
 
 
 api = Command(

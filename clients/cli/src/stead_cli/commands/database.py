@@ -42,7 +42,7 @@ def _converse(session: Session, limit: int) -> None:
         try:
             _query(session, statement, limit)
         except errors.APIError as error:
-            click.echo(f"error: {describe(error)['message']}", err=True)
+            session.tell(f"error: {describe(error)['message']}")
 
 
 def _query(session: Session, statement: str, limit: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from stead_cli.session import Command, Session
+from stead_cli.texts import json_text, write_result
 from stead_sdk import OMIT, errors
 from stead_sdk._sync.connections import Connections, Timeouts
 
@@ -36,7 +37,7 @@ def _forward(
     session: Session, receiver: Connections, to: str | None, event: dict[str, Any], key: bytes
 ) -> None:
     if session.as_json:
-        click.echo(json.dumps(event, ensure_ascii=False))
+        write_result(json_text(event))
     answer = ""
     if to:
         body, second = json.dumps(event).encode(), int(time.time())

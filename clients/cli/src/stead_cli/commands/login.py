@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from stead_cli import settings
+from stead_cli.addresses import require_private_address, with_scheme
 from stead_cli.devices import sign_in
 from stead_cli.failures import CliError, NeedsInput
 from stead_cli.session import Command, Session
@@ -24,7 +25,8 @@ def _login(
     address = base_url or os.environ.get("STEAD_BASE_URL") or session.stored.get("base_url")
     if not address:
         address = session.ask("The address of the installation", "--base-url")
-    address = address.rstrip("/")
+    address = with_scheme(address)
+    require_private_address(address)
     if device or (session.can_ask and not with_key):
         stored = sign_in(session, address, opens_browser=not no_browser, scopes=scopes)
     else:
@@ -32,8 +34,8 @@ def _login(
     with session.client_for(address, stored["api_key"]) as client:
         found = _identify(client)
     profiles = settings.read_profiles()
-    kept = {name: value for name, value in profiles.get(session.profile, {}).items() if name == "ca_file"}
-    profiles[session.profile] = {**kept, "base_url": address, **stored}
+    trusted = {"ca_file": os.path.abspath(session.ca_file)} if session.ca_file else {}  # noqa: PTH100
+    profiles[session.profile] = {**trusted, "base_url": address, **stored}
     settings.write_profiles(profiles)
     session.say(f"Signed in to {address} as {found.get('email') or found['account']}.")
     if session.as_json:

@@ -1,12 +1,12 @@
 """`stead logs`: lines of the application, or requests of visitors."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import click
 
-from stead_cli.session import Command, Session, printable
+from stead_cli.session import Command, Session
+from stead_cli.texts import json_text, printable, write_result
 from stead_sdk import OMIT
 
 
@@ -56,7 +56,7 @@ def _follow(session: Session, events: Iterator[Any], requests: bool) -> None:
         if event.item is None:
             session.say(_notice(event.kind, event.data))
         elif session.as_json:
-            click.echo(json.dumps(event.data, ensure_ascii=False))
+            write_result(json_text(event.data))
         else:
             session.show(_text(event.data, requests))
 

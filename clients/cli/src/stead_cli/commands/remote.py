@@ -1,6 +1,7 @@
 """`stead wp` and `stead ssh`."""
 
 import os
+import shlex
 import shutil
 
 import click
@@ -31,11 +32,11 @@ def _ssh(session: Session, print_only: bool, arguments: tuple[str, ...]) -> None
     target = f"{address['user']}@{address['host']}"
     command = ["ssh", "-p", str(address["port"]), "--", target, *arguments]
     if print_only or session.as_json:
-        session.show({"command": command} if session.as_json else " ".join(command))
+        session.show({"command": command} if session.as_json else shlex.join(command))
         return
     program = shutil.which("ssh")
     if program is None:
-        raise CliError("The program ssh is not installed.", code="ssh.missing", fix=" ".join(command))
+        raise CliError("The program ssh is not installed.", code="ssh.missing", fix=shlex.join(command))
     os.execv(program, command)  # noqa: S606 - an argv list
 
 
