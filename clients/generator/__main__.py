@@ -5,11 +5,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from clients.generator import cli, python, typescript
+from clients.generator import cli, functions, python, typescript
 from clients.generator.description import Description
 
 ROOT = Path(__file__).parents[2]
 GENERATED = (
+    str(functions.HOST),
+    str(functions.TOOLCHAIN),
     "clients/cli/src/stead_cli/operations",
     "clients/python/src/stead_sdk/_async/resources",
     "clients/python/src/stead_sdk/_sync",
@@ -27,6 +29,7 @@ def _files(described: Description, root: Path) -> Iterator[tuple[Path, str]]:
     yield from python.files(described, root)
     yield from cli.files(described, root)
     yield from typescript.files(described, root)
+    yield from functions.files(root)
 
 
 def _formatted(path: Path, text: str) -> str:

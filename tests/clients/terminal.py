@@ -15,6 +15,9 @@ from typing import Any
 from tests.patience import slowdown
 
 BOUND = 60.0
+CTRL_C = "\x03"
+"""Typed until the program ends: an interruption just before it begins to read the terminal has no effect on
+that."""
 Answer = tuple[str, str | Callable[[str], None]]
 
 
@@ -75,9 +78,11 @@ class Machine:
             os.chdir(self.work)
             os.execve(sys.executable, [sys.executable, "-m", "stead_cli", *words], self.environment)  # noqa: S606
         screen, ends, waiting = "", time.monotonic() + bound * slowdown(), list(answers)
-        seen = 0
+        seen, interrupts = 0, False
         while time.monotonic() < ends:
             readable, _, _ = select.select([terminal], [], [], 0.2)
+            if interrupts and not readable:
+                os.write(terminal, CTRL_C.encode())
             if readable:
                 try:
                     part = os.read(terminal, 4096)
@@ -91,6 +96,8 @@ class Machine:
                 answer = waiting.pop(0)[1]
                 if callable(answer):
                     answer(screen)
+                elif answer == CTRL_C:
+                    interrupts = True
                 else:
                     os.write(terminal, f"{answer}\n".encode())
         else:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stead_sdk import Stead
-from tests.clients.terminal import Machine
+from tests.clients.terminal import CTRL_C, Machine
 from tests.people import Person
 
 
@@ -96,5 +96,5 @@ def test_nobody_is_asked_who_does_not_want_to_be(machine: Machine, api: str, key
 
 def test_an_interruption_has_its_own_exit_code(machine: Machine, api: str, key: str):
     sign_in(machine, api, key)
-    done = machine.at_terminal("teams", "create", answers=[("name", "\x03")])
+    done = machine.at_terminal("teams", "create", answers=[("name", CTRL_C)])
     assert done.code == 130, done.out

@@ -13,7 +13,7 @@ import httpx
 
 from stead.dev.running_stack import RunningStack
 from tests.clients.screenshots import save_screenshot
-from tests.clients.terminal import Answer, Machine
+from tests.clients.terminal import CTRL_C, Answer, Machine
 from tests.journeys.visitor import Visitor
 from tests.journeys.wordpress_site import WordPressSite
 from tests.patience import time_limit
@@ -156,7 +156,7 @@ async def test_following_ends_when_the_person_wants(stack: RunningStack, tmp_pat
     machine = Machine(tmp_path, {"STEAD_BASE_URL": stack.api.url, "STEAD_API_KEY": account.api_key})
     site = await asyncio.to_thread(machine.stead, "init", "followed.example.com", bound=BOUND)
     assert site.code == 0, site.err
-    ctrl_c = [("Waiting for what is new", "\x03")]
+    ctrl_c = [("Waiting for what is new", CTRL_C)]
     done = await asyncio.to_thread(
         lambda: machine.at_terminal("logs", "--follow", "--requests", answers=ctrl_c, bound=BOUND)
     )

@@ -39,6 +39,7 @@ INSIDE: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         "functions",
         {
             "new": ("functions", "Write the source of a new function."),
+            "dev": ("functions_dev", "Run a function on this machine."),
             "deploy": ("functions", "Build and deploy a function from a file."),
             "logs": ("functions", "Show what the functions of a site have logged."),
         },

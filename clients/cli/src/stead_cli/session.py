@@ -88,6 +88,13 @@ class Session:
         return found
 
     @property
+    def may_remind(self) -> bool:
+        """Whether somebody may want to know of a new version: a person, who has just used the API."""
+        is_turned_off = os.environ.get("STEAD_NO_UPDATE_NOTICE") or os.environ.get("CI")
+        is_quiet = self.is_quiet or self.as_json or not sys.stderr.isatty()
+        return "client" in vars(self) and not is_turned_off and not is_quiet
+
+    @property
     def can_ask(self) -> bool:
         return not self._no_input and sys.stdin.isatty() and sys.stderr.isatty()
 
@@ -232,4 +239,9 @@ class Command(click.Command):
             name: value for name, value in ctx.params.items() if name not in (*COMMON_NAMES, "site", "env")
         }
         assert self.callback is not None  # noqa: S101 - every command has a function
-        return ctx.invoke(self.callback, session, **given)
+        result = ctx.invoke(self.callback, session, **given)
+        if session.may_remind:
+            from stead_cli.updates import remind
+
+            remind(session.client)
+        return result

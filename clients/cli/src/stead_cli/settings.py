@@ -20,6 +20,11 @@ def config_file() -> Path:
     return Path(root) / "stead" / "config.toml"
 
 
+def cache_folder() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(root) / "stead"
+
+
 def read_profiles() -> dict[str, dict[str, str]]:
     import tomllib
 

@@ -1,5 +1,6 @@
 """The documentation for browsers at `/docs`: the API reference, and pages of errors, events and versions."""
 
+import importlib.metadata
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from html import escape
@@ -86,6 +87,7 @@ def documentation_routes(
         Route("/docs", reference),
         Route("/docs/page.js", _fixed(_START, "text/javascript")),
         Route("/docs/page.css", _fixed(_STYLE, "text/css")),
+        Route("/docs/clients.json", _fixed(_clients(), "application/json")),
         Route("/docs/stead.schema.json", _fixed(_SITE_FILE_SCHEMA, "application/schema+json")),
         Route("/docs/errors", _fixed(html_index(), "text/html", headers)),
         Route("/docs/errors/{type}/{code}", error_page),
@@ -94,6 +96,12 @@ def documentation_routes(
         Route("/docs/versions", _fixed(_versions_page(), "text/html", headers)),
         Mount("/docs/viewer", StaticFiles(directory=assets, check_dir=False)),
     ]
+
+
+def _clients() -> str:
+    """Which versions of the clients are made for this installation. The program `stead` compares its own."""
+    version = importlib.metadata.version("stead")
+    return json.dumps({"cli": version, "python": version, "typescript": version})
 
 
 def _events_page(events: EventCatalog) -> str:

@@ -45,7 +45,7 @@ def _new(session: Session, name: str, typescript: bool) -> None:
 
 
 def _deploy(session: Session, path: str, name: str | None, route: str | None) -> None:
-    file = _find_source(Path(path))
+    file = find_source(Path(path))
     slug = name or (file.parent.resolve().name if file.name in _NAMES else file.stem)
     _require_slug(slug)
     client, source = session.client, file.read_text()
@@ -91,7 +91,7 @@ def _follow_job(session: Session, job_id: str | None) -> None:
         follow(session, handle)
 
 
-def _find_source(path: Path) -> Path:
+def find_source(path: Path) -> Path:
     if path.is_file():
         return path
     for name in _NAMES:
