@@ -1,4 +1,7 @@
-"""Pictures of terminals for the documentation, if `STEAD_SCREENSHOTS` names a folder for them."""
+"""Pictures of terminals for the documentation, if `STEAD_SCREENSHOTS` names a folder for them:
+
+STEAD_SCREENSHOTS=docs/terminal pytest tests/journeys/test_stead_program.py
+"""
 
 import io
 import os
@@ -9,16 +12,21 @@ from rich.console import Console
 from rich.text import Text
 
 WIDTH = 100
+_FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
-def save_screenshot(command: str, screen: str, name: str) -> None:
+def save_screenshot(command: str, screen: str, name: str, *, address: str) -> None:
+    """`address` is that of the installation, which has a name in the picture."""
     folder = os.environ.get("STEAD_SCREENSHOTS")
     if not folder:
         return
+    command, screen = (text.replace(address, "https://api.example.com") for text in (command, screen))
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
     console.print(Text(f"$ {command}"))
     console.print(Text.from_ansi(shown(screen)))
-    console.save_svg(str(Path(folder) / f"{name}.svg"), title="stead")
+    drawn = console.export_svg(title="stead", unique_id=name)
+    # The font of the library is loaded from elsewhere.
+    (Path(folder) / f"{name}.svg").write_text(_FONTS.sub("", drawn).replace("Fira Code", "monospace"))
 
 
 def shown(screen: str) -> str:

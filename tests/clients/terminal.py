@@ -6,6 +6,7 @@ import pty
 import select
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from typing import Any
 from tests.patience import slowdown
 
 BOUND = 60.0
+SIZE = (30, 100)
+"""Lines and columns of the terminal."""
 CTRL_C = "\x03"
 """Typed until the program ends: an interruption just before it begins to read the terminal has no effect on
 that."""
@@ -38,6 +41,8 @@ class Machine:
 
     folder: Path
     variables: dict[str, str] = field(default_factory=dict)
+    python: Path = Path(sys.executable)
+    """The interpreter in whose environment `stead` is installed."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -59,7 +64,7 @@ class Machine:
     def stead(self, *words: str, given: str = "", bound: float = BOUND) -> Done:
         """Without a terminal."""
         done = subprocess.run(
-            [sys.executable, "-m", "stead_cli", *words],
+            [self.python, "-m", "stead_cli", *words],
             cwd=self.work,
             env=self.environment,
             input=given,
@@ -76,7 +81,8 @@ class Machine:
         process, terminal = pty.fork()
         if process == 0:
             os.chdir(self.work)
-            os.execve(sys.executable, [sys.executable, "-m", "stead_cli", *words], self.environment)  # noqa: S606
+            os.execve(self.python, [str(self.python), "-m", "stead_cli", *words], self.environment)  # noqa: S606
+        termios.tcsetwinsize(terminal, SIZE)
         screen, ends, waiting = "", time.monotonic() + bound * slowdown(), list(answers)
         seen, interrupts = 0, False
         while time.monotonic() < ends:

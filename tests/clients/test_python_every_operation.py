@@ -8,7 +8,7 @@ from stead_sdk._async.client import AsyncStead
 from stead_sdk._model import Model
 from stead_sdk._sync.client import Stead
 from tests.clients.callers import Caller
-from tests.contract.walk import OPERATIONS, each, request_of
+from tests.contract.walk import OPERATIONS, each, request_of, required_filters
 from tests.people import Person
 
 
@@ -30,7 +30,8 @@ def test_both_clients_have_every_operation():
 @each(lambda operation: operation.response_kind != "stream")
 async def test_every_operation_can_be_called(operation: Operation, direct: Caller, person: Person):
     values, options = await request_of(operation, person)
-    body = {python_name(name): value for name, value in options.get("json", {}).items()}
+    sent = {**required_filters(operation), **options.get("json", {})}
+    body = {python_name(name): value for name, value in sent.items()}
     # Some operations are only for sessions.
     secret = person.session.headers["authorization"].removeprefix("Bearer ")
     caller = Caller(direct.flavor, secret, base_url=direct.client.base_url)

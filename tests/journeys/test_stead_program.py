@@ -5,20 +5,27 @@ Once at a terminal, and once without one, as in CI.
 
 import asyncio
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
 from html import unescape
 from pathlib import Path
 
 import httpx
+import pytest
 
 from stead.dev.running_stack import RunningStack
 from tests.clients.screenshots import save_screenshot
 from tests.clients.terminal import CTRL_C, Answer, Machine
 from tests.journeys.visitor import Visitor
 from tests.journeys.wordpress_site import WordPressSite
-from tests.patience import time_limit
+from tests.patience import slowdown, time_limit
 
 BOUND = 240.0
+QUICKSTART_SECONDS = 60.0
+"""From an installation to a folder that is live."""
+CLIENTS, PACKAGES = Path(__file__).parents[2] / "clients", ("python", "cli")
 
 
 def approve(screen: str, stack: RunningStack) -> None:
@@ -54,37 +61,71 @@ async def assert_serves(visitor: Visitor, host: str, text: str) -> None:
             await asyncio.sleep(0.5)
 
 
-async def test_a_person_publishes_a_folder(stack: RunningStack, visitor: Visitor, tmp_path: Path):
-    machine, host = Machine(tmp_path), "terminal.example.com"
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An interpreter with `stead`, and nothing else that it does not need."""
+    folder = tmp_path_factory.mktemp("only-python") / "venv"
+    uv = shutil.which("uv")
+    assert uv is not None
+    found = folder / "bin" / "python"
+    for command in (
+        [uv, "venv", "--quiet", "--python", sys.executable, str(folder)],
+        [uv, "pip", "install", "--quiet", f"--python={found}", *(str(CLIENTS / name) for name in PACKAGES)],
+    ):
+        subprocess.run(command, check=True, timeout=BOUND * slowdown())
+    return found
 
-    def at_terminal(*words: str, answers: Sequence[Answer] = ()) -> str:
+
+async def test_a_person_publishes_a_folder(
+    stack: RunningStack, visitor: Visitor, tmp_path: Path, python: Path
+):
+    machine, host = Machine(tmp_path, python=python), "terminal.example.com"
+
+    def type_(*words: str, answers: Sequence[Answer] = (), code: int = 0) -> str:
         done = machine.at_terminal(*words, answers=answers, bound=BOUND)
-        assert done.code == 0, done.out
-        save_screenshot(" ".join(["stead", *words]), done.out, f"stead-{words[0]}")
+        assert done.code == code, done.out
+        command = " ".join(["stead", *words])
+        save_screenshot(command, done.out, f"stead-{words[0]}", address=stack.api.url)
         return done.out
 
+    async def at_terminal(*words: str, answers: Sequence[Answer] = (), code: int = 0) -> str:
+        return await asyncio.to_thread(type_, *words, answers=answers, code=code)
+
     approving: list[Answer] = [("compare the code: ", lambda screen: approve(screen, stack))]
-    await asyncio.to_thread(at_terminal, "login", "--base-url", stack.api.url, answers=approving)
-    await asyncio.to_thread(at_terminal, "init", answers=[("The domain of the site", host)])
-    write_page(machine, "the first version")
-    screen = await asyncio.to_thread(at_terminal, "deploy")
-    assert "Uploading" in screen
-    assert f"https://{host}/" in screen
-    await assert_serves(visitor, host, "the first version")
+    async with time_limit(QUICKSTART_SECONDS):
+        await at_terminal("login", "--base-url", stack.api.url, answers=approving)
+        await at_terminal("init", answers=[("The domain of the site", host)])
+        write_page(machine, "the first version")
+        screen = await at_terminal("deploy")
+        assert "Uploading" in screen
+        assert f"https://{host}/" in screen
+        await assert_serves(visitor, host, "the first version")
     write_page(machine, "the second version")
-    await asyncio.to_thread(at_terminal, "deploy", "--prod")
+    await at_terminal("deploy", "--prod")
     await assert_serves(visitor, host, "the second version")
-    await asyncio.to_thread(at_terminal, "rollback", answers=[("Roll back", "y")])
+    await at_terminal("rollback", answers=[("Roll back", "y")])
     await assert_serves(visitor, host, "the first version")
-    assert host in await asyncio.to_thread(at_terminal, "status")
-    await asyncio.to_thread(at_terminal, "logout")
+    assert host in await at_terminal("status")
+
+    def visit(_: str) -> None:
+        asyncio.run(visitor.get(host, "/followed"))
+
+    following: list[Answer] = [("Waiting for what is new", visit), ("/followed", CTRL_C)]
+    assert "404" in await at_terminal("logs", "--follow", "--requests", answers=following, code=130)
+    assert "Requests" in await at_terminal("insights")
+    blog = "terminal-blog.example.com"
+    (machine.work / ".stead" / "project.json").unlink()
+    await at_terminal("init", blog, "--type", "vanilla")
+    assert "administrator" in await at_terminal("wp", "user", "list")
+    await assert_serves(visitor, blog, f"<title>{blog}</title>")
+    await at_terminal("logout")
 
 
-async def test_ci_publishes_a_folder(stack: RunningStack, visitor: Visitor, tmp_path: Path):
+async def test_ci_publishes_a_folder(stack: RunningStack, visitor: Visitor, tmp_path: Path, python: Path):
     account = stack.secrets.account
     assert account is not None
     variables = {"STEAD_BASE_URL": stack.api.url, "STEAD_API_KEY": account.api_key}
-    machine, host = Machine(tmp_path, variables), "ci.example.com"
+    machine, host = Machine(tmp_path, variables, python), "ci.example.com"
     made = await asyncio.to_thread(machine.stead, "init", host, bound=BOUND)
     assert made.code == 0, made.err
     assert made.out.startswith("site_")
@@ -148,16 +189,3 @@ async def test_a_function_is_live_from_a_file(stack: RunningStack, visitor: Visi
     done = await asyncio.to_thread(machine.stead, "fn", "deploy", "hello", bound=BOUND)
     assert (done.code, done.out) == (0, "https://fn.example.com/_fn/hello\n"), done.err
     assert (await visitor.get("fn.example.com", "/_fn/hello")).text == "hello from /_fn/hello"
-
-
-async def test_following_ends_when_the_person_wants(stack: RunningStack, tmp_path: Path):
-    account = stack.secrets.account
-    assert account is not None
-    machine = Machine(tmp_path, {"STEAD_BASE_URL": stack.api.url, "STEAD_API_KEY": account.api_key})
-    site = await asyncio.to_thread(machine.stead, "init", "followed.example.com", bound=BOUND)
-    assert site.code == 0, site.err
-    ctrl_c = [("Waiting for what is new", CTRL_C)]
-    done = await asyncio.to_thread(
-        lambda: machine.at_terminal("logs", "--follow", "--requests", answers=ctrl_c, bound=BOUND)
-    )
-    assert done.code == 130, done.out

@@ -61,7 +61,8 @@ def _upload(session: Session, site: types.Site, root: Path) -> types.Upload:
         packed = pack(root, archive)
         if not packed.files:
             raise CliError(f"{root} contains no files to publish.", code="deploy.empty")
-        session.say(f"Packed {packed.files} files ({_size(archive.stat().st_size)}).")
+        files = "1 file" if packed.files == 1 else f"{packed.files} files"
+        session.say(f"Packed {files} ({_size(archive.stat().st_size)}).")
         return session.client.upload_file(site.id, archive, Progress(session).show)
     finally:
         archive.unlink(missing_ok=True)
