@@ -18,6 +18,7 @@ COOKIE = "__Host-stead"
 RECENT = timedelta(minutes=10)
 """How long after signing in a browser may do what must not happen at somebody's open browser."""
 _SAFE = ("GET", "HEAD", "OPTIONS")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def cookie_token(request: Request) -> str | None:
@@ -36,7 +37,7 @@ def require_own_page(request: Request) -> None:
     site, origin = request.header(b"sec-fetch-site"), request.header(b"origin")
     if site and site != "same-origin":
         raise CrossSiteRefused
-    if origin and urlsplit(origin).netloc != request.header(b"host"):
+    if origin and not _is_own(origin, request.header(b"host")):
         raise CrossSiteRefused
     if request.method in _SAFE:
         return
@@ -46,6 +47,13 @@ def require_own_page(request: Request) -> None:
     has_body = request.header(b"content-length") not in ("", "0") or request.has_header(b"transfer-encoding")
     if has_body and kind != "application/json":
         raise CrossSiteRefused
+
+
+def _is_own(origin: str, host: str) -> bool:
+    """Whoever can change what passes on the way can write a page of our host without TLS, but not with it."""
+    url = urlsplit(origin)
+    is_safe = url.scheme == "https" or url.hostname in _LOOPBACK
+    return is_safe and url.netloc == host
 
 
 def require_recent_sign_in(request: Request, caller: Principal, now: datetime) -> None:
