@@ -138,3 +138,23 @@ def test_a_new_version_is_mentioned_once_a_day(machine: Machine):
         machine.variables["STEAD_NO_UPDATE_NOTICE"] = "1"
         answers["/docs/clients.json"] = {"cli": "9.0.0"}
         assert "9.0.0" not in machine.at_terminal("whoami").out
+
+
+def test_a_trace_of_the_requests_contains_no_secret(machine: Machine):
+    with answering(ACCOUNT) as address:
+        machine.variables = {
+            "STEAD_API_KEY": "stead_live_x",
+            "STEAD_BASE_URL": address,
+            "STEAD_DEBUG": "api",
+        }
+        done = machine.stead("api", "GET", "/account", "--query", "token=secret")
+    assert done.code == 0, done.err
+    assert f"GET {address}/v1/account 200" in done.err
+    assert "secret" not in done.err
+    assert "stead_live_x" not in done.err
+
+
+def test_every_command_is_listed(machine: Machine):
+    listed = {each["command"] for each in machine.stead("commands", "--json").json}
+    assert {"stead deploy", "stead fn dev", "stead sites list", "stead logs tail"} <= listed
+    assert len(listed) > 260

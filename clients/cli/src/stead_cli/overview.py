@@ -22,6 +22,7 @@ WRITTEN: dict[str, tuple[str, str]] = {
     "ssh": ("remote", "Open a shell in an environment."),
     "follow": ("follow", "Follow a job until it ends."),
     "api": ("api", "Send any request to the API."),
+    "commands": ("commands", "List every command with its summary."),
     "completion": ("completion", "Print the completion script of a shell."),
     "doctor": ("doctor", "Check the settings, the connection and the key."),
 }

@@ -72,7 +72,12 @@ class Session:
     def client_for(self, base_url: str, api_key: str) -> Stead:
         require_private_address(base_url)
         agent = f"stead-cli/{__version__}"
-        return Stead(api_key, base_url=base_url, ca_file=self.ca_file, user_agent=agent)
+        client = Stead(api_key, base_url=base_url, ca_file=self.ca_file, user_agent=agent)
+        if os.environ.get("STEAD_DEBUG") == "api":
+            from stead_cli.tracing import trace_requests
+
+            trace_requests(client)
+        return client
 
     @property
     def ca_file(self) -> str | None:

@@ -26,6 +26,7 @@ def _deploy(
     message: str | None,
     builder: str | None,
     detach: bool,
+    wait_timeout: float | None,
 ) -> None:
     root = Path(folder)
     if not root.is_dir():
@@ -45,7 +46,7 @@ def _deploy(
     if detach:
         session.show(handle.job.to_dict() if session.as_json else handle.id)
         return
-    built = follow(session, handle)
+    built = follow(session, handle, timeout=wait_timeout)
     deployed = _follow_deployment(session, site, env, built)
     result = {**(built.result or {}), **(deployed.result or {}), "site_id": site.id}
     url = str(result.get("url") or _url_of(session, site, env))
@@ -128,6 +129,7 @@ deploy = Command(
         click.Option(["--message", "-m"], help="Shown in the output."),
         click.Option(["--builder"], help="`static` or `cms`; by default what the site needs."),
         click.Option(["--detach"], is_flag=True, help="Do not wait: print the id of the job."),
+        click.Option(["--wait-timeout"], type=float, help="Seconds to wait for the build."),
     ],
     site=True,
     environment=True,
