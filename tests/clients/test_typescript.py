@@ -9,7 +9,7 @@ from stead.control.http.operations import Operation
 from stead.control.jobs import queue
 from stead.shared.ids import new_id
 from tests.clients.fault_proxy import FaultProxy
-from tests.clients.typescript import PACKAGE, Node, TypeScriptError, node, run_tool
+from tests.clients.typescript import PACKAGE, Node, TypeScriptError, node, run_tool, runtimes
 from tests.contract.walk import each, request_of, required_filters
 from tests.patience import time_limit
 from tests.people import Person
@@ -62,6 +62,24 @@ async def _call(client: Node, operation: Operation, person: Person) -> None:
 
 def session_of(person: Person) -> str:
     return str(person.session.headers["authorization"]).removeprefix("Bearer ")
+
+
+async def test_it_works_in_other_runtimes(proxy: FaultProxy, new_person: Any, subtests: pytest.Subtests):
+    for runtime in runtimes():
+        with subtests.test(runtime):
+            person = await new_person()
+            async with node(proxy.address, await person.secret(), runtime=runtime) as client:
+                proxy.then("lose", "503")
+                made = await client.call("teams.create", {"name": "once"})
+                assert [team["name"] for team in await client.call("teams.list")] == ["once"]
+                assert await client.call("teams.delete", made["team_id"]) is None
+                with pytest.raises(TypeScriptError) as gone:
+                    await client.call("teams.get", made["team_id"])
+                assert "NotFound" in gone.value.classes
+                proxy.then("stall")
+                with pytest.raises(TypeScriptError) as ended:
+                    await client.call("account.get", abortAfter=300)
+                assert "AbortedError" in ended.value.classes
 
 
 @pytest.mark.parametrize("faults", [["429"], ["503"], ["refuse"], ["lose"], ["half"], ["twice"]])

@@ -69,13 +69,28 @@ def run_tool(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@cache
+def runtimes() -> dict[str, list[str]]:
+    """How Deno and Bun run a program. They are installed from npm."""
+    npm, folder = shutil.which("npm"), PACKAGE / "runtimes"
+    assert npm is not None
+    options = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+    subprocess.run([npm, "ci", *options], cwd=folder, check=True, timeout=600 * slowdown())
+    installed = folder / "node_modules"
+    [deno, *_] = sorted(installed.glob("@deno/*/deno"))
+    [bun, *_] = sorted(installed.glob("@oven/*/bin/bun"))
+    permissions = ["--no-prompt", "--cached-only", "--allow-net=127.0.0.1", "--allow-env"]
+    return {"deno": [str(deno), "run", *permissions], "bun": [str(bun), "run"]}
+
+
 @asynccontextmanager
-async def node(base_url: str, api_key: str, timeout_ms: int = 60_000) -> AsyncIterator[Node]:
+async def node(
+    base_url: str, api_key: str, timeout_ms: int = 60_000, runtime: str = "node"
+) -> AsyncIterator[Node]:
     build()
-    program = shutil.which("node")
-    assert program is not None
+    program = ["node"] if runtime == "node" else runtimes()[runtime]
     process = await asyncio.create_subprocess_exec(
-        program,
+        *program,
         str(PACKAGE / "test" / "driver.mjs"),
         env={
             "PATH": os.environ["PATH"],
