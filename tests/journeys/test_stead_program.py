@@ -115,7 +115,7 @@ async def test_a_person_publishes_a_folder(
     assert "Requests" in await at_terminal("insights")
     blog = "terminal-blog.example.com"
     (machine.work / ".stead" / "project.json").unlink()
-    await at_terminal("init", blog, "--type", "vanilla")
+    await at_terminal("init", blog, "--type", "vanilla", "--php", "8.2")
     assert "administrator" in await at_terminal("wp", "user", "list")
     await assert_serves(visitor, blog, f"<title>{blog}</title>")
     await at_terminal("logout")

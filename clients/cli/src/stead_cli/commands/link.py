@@ -19,19 +19,17 @@ def link_folder(session: Session, site: types.Site, env: str | None = None) -> d
     if env:
         link["env_id"] = env
     file = settings.write_link(Path.cwd(), link)
-    session.say(f"Linked to {site.domain} ({file}).")
+    session.say(f"Linked to {site.domain} ({file.relative_to(Path.cwd())}).")
     return link
 
 
-def create_site(session: Session, domain: str, profile: str, team: str | None = None) -> types.Site:
-    handle = session.client.sites.create(domain=domain, profile=profile, team_id=team or OMIT)
-    follow(session, handle)
-    return handle.result()
-
-
-def _init(session: Session, domain: str | None, site_profile: str, team: str | None) -> None:
+def _init(session: Session, domain: str | None, site_profile: str, php: str | None, team: str | None) -> None:
     wanted = domain or session.ask("The domain of the site", "DOMAIN")
-    site = create_site(session, wanted, site_profile, team)
+    handle = session.client.sites.create(
+        domain=wanted, profile=site_profile, php_version=php or OMIT, team_id=team or OMIT
+    )
+    follow(session, handle)
+    site = handle.result()
     link_folder(session, site)
     session.show(site.to_dict() if session.as_json else site.id)
 
@@ -66,6 +64,7 @@ init = Command(
         click.Option(
             ["--type", "site_profile"], type=click.Choice(_PROFILES), default="static", show_default=True
         ),
+        click.Option(["--php"], metavar="VERSION", help="Of a site with WordPress."),
         click.Option(["--team"], help="The id of the team that owns the site."),
     ],
     help="Create a site for this folder, and link it.",
