@@ -104,7 +104,9 @@ export class Transport {
     if (parser.lastId) headers.set("last-event-id", parser.lastId);
     const limit = new Limit(options.signal, this.#timeout(options));
     try {
-      const response = await this.#fetch(this.#url(path, query), { headers, signal: limit.signal });
+      // Where the API does not lead to itself, the key must not follow.
+      const init: RequestInit = { headers, signal: limit.signal, redirect: "manual" };
+      const response = await this.#fetch(this.#url(path, query), init);
       if (!response.ok || response.body === null) {
         throw errorOf(response.status, await readJson(response), requestId(response));
       }

@@ -40,13 +40,17 @@ def build(source: Path) -> bytes:
     toolchain = prepared_toolchain() if program == "node" else TOOLCHAIN
     with tempfile.TemporaryDirectory(prefix="stead-fn-") as name:
         home = Path(name)
-        folder, variables = source.parent.resolve(), dict(os.environ)
-        variables |= environment(language, home)
+        folder, variables = source.parent.resolve(), {**_without_key(), **environment(language, home)}
         for command in commands(language, _sources(source, language), toolchain, home):
             done = subprocess.run(command, cwd=folder, env=variables, stdout=sys.stderr, check=False)
             if done.returncode:
                 raise CliError(f"{source.name} does not compile.", code="build.failed", exit_code=3)
         return (home / "function.wasm").read_bytes()
+
+
+def _without_key() -> dict[str, str]:
+    """The variables of this program. Compilers and packages have no use for the key."""
+    return {name: value for name, value in os.environ.items() if name != "STEAD_API_KEY"}
 
 
 def commands(language: str, sources: list[str], toolchain: Path, home: Path) -> list[list[str]]:
