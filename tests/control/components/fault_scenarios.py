@@ -24,7 +24,7 @@ SCENARIOS = {
         start=start,
         succeeded=SERVED,
         failed=SERVED,
-        event="snapshot.completed",
+        event=None,
         follow_up=start,
         cancelled_before_start=SERVED,
         long_steps={"snapshot": LongStep(hold=configurations_locked, artifacts=(0, 0))},

@@ -133,6 +133,22 @@ async def test_a_change_is_audited_before_the_site_is_asked(person: Person, monk
     assert await _audited(person, site) == seen[0]
 
 
+async def test_a_node_that_is_not_connected_is_reported_at_once(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+):
+    """Not after the time that a site has."""
+    monkeypatch.setattr("stead.control.engines.nats_questions.GRACE_SECONDS", 3600.0)
+    site = await _site_on(person, _node())
+    path, key = f"/v1/sites/{site}/content", {"idempotency-key": new_id("req")}
+    async with asyncio.timeout(60):
+        for _ in range(2):
+            silent = await person.session.post(path, json={"title": "x"}, headers=key)
+            assert (silent.status_code, code_of(silent)) == (503, "node.unavailable")
+            assert "retry-after" in silent.headers
+            assert "idempotent-replayed" not in silent.headers
+    assert await _audited(person, site) == []
+
+
 ITEM = {
     "id": 7, "type": "post", "status": "publish", "title": "t", "slug": "s", "modified_at": None,
     "date": None, "author": 1, "url": "u",

@@ -16,6 +16,7 @@ OF_FUNCTIONS = frozenset({"deployment.wasm_deploy", "deployment.wasm_rollback", 
 """The stack of the suite has no host of functions."""
 ONLY_SIMULATED = OF_FUNCTIONS | {
     *("build.run", "environment.destroy/purge", "site.config_apply/php", "malware.scan", "malware.restore"),
+    *("component.install", "site.plugin_update", "content.batch", "database.export"),
 }
 
 

@@ -23,6 +23,7 @@ MAX_WAITING, PER_OWNER = 1000, 100
 """Questions of this process that wait for an answer, in all and of one owner."""
 PER_OWNER_IF_CROWDED = 10
 """When half of the places are taken, the others are for owners who need few."""
+_NOBODY_LISTENS = "503"
 
 log = structlog.get_logger()
 
@@ -78,7 +79,12 @@ class Questions:
         self._owners[owner] += 1
         try:
             await self._subscribe()
-            await self._nats.client.publish(subjects.question(node), encode(question))
+            await self._nats.client.publish(
+                subjects.question(node),
+                encode(question),
+                # Nodes do not read it. The server reports there that no node is connected.
+                reply=subjects.reply(node, self._process, question.id),
+            )
             async with asyncio.timeout(seconds + GRACE_SECONDS):
                 return await answer
         except NATS_UNREACHABLE as error:
@@ -103,6 +109,9 @@ class Questions:
         _, sender, _, id_ = message.subject.split(".")
         waiting = self._waiting.get((sender, id_))
         if waiting is None or waiting.done():
+            return
+        if (message.headers or {}).get("Status") == _NOBODY_LISTENS:
+            waiting.set_exception(NoAnswer(was_asked=False))
             return
         try:
             answer = read_answer(message.data)
