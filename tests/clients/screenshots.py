@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 WIDTH = 100
+_COMMENTS = re.compile(r"\s*<!--.*?-->", re.DOTALL)
 _FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
@@ -26,7 +27,8 @@ def save_screenshot(command: str, screen: str, name: str, *, address: str) -> No
     console.print(Text.from_ansi(shown(screen)))
     drawn = console.export_svg(title="stead", unique_id=name)
     # The font of the library is loaded from elsewhere.
-    (Path(folder) / f"{name}.svg").write_text(_FONTS.sub("", drawn).replace("Fira Code", "monospace"))
+    drawn = _COMMENTS.sub("", _FONTS.sub("", drawn)).replace("Fira Code", "monospace")
+    (Path(folder) / f"{name}.svg").write_text(drawn)
 
 
 def shown(screen: str) -> str:
