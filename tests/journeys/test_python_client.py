@@ -1,4 +1,4 @@
-"""The Python client against a whole installation: a folder becomes a site, over a network with faults."""
+"""The clients against a whole installation: a folder becomes a site, over a network with faults."""
 
 import asyncio
 import tarfile
@@ -10,6 +10,7 @@ import pytest
 from stead.dev.running_stack import RunningStack
 from stead_sdk import AsyncStead, Stead, errors
 from tests.clients.fault_proxy import FaultProxy, fault_proxy
+from tests.clients.typescript import node
 
 WAIT = 240.0
 
@@ -67,6 +68,11 @@ async def test_a_folder_becomes_a_site(client: Stead, faulty: FaultProxy, tmp_pa
     # The second part of an id is the last status that was sent, which differs for a job that has ended.
     numbers = [event.id.partition(".")[0] for event in again if event.kind == "output"]
     assert numbers == [line.partition(".")[0] for line in lines]
+    faulty.then("cut:700", "503", "cut:1300", "refuse", "cut:2100")
+    async with node(faulty.address, client._api_key) as typescript:
+        told = await typescript.call("jobs.stream", job.id)
+    assert [event["id"].partition(".")[0] for event in told if event["kind"] == "output"] == numbers
+    assert told[-1]["kind"] == "done"
     build = await asyncio.to_thread(job.result, WAIT)
     assert build.status == "succeeded"
 
