@@ -168,10 +168,10 @@ def _ask_to_sign_in(code: str, problem: str = "", status: int = 200) -> WebRespo
     content = (
         f"<h1>Let a device sign in</h1>{note}"
         "<p>Type the code that the device shows. Go on only if you have started this yourself.</p>"
-        '<form method="post"><p><label>Code<br><input name="code" required autocomplete="off"'
+        '<form method="post"><p><label>Code<input name="code" required autocomplete="off"'
         f' autocapitalize="characters" spellcheck="false" value="{shown}"></label></p>'
-        '<p><label>Email address<br><input name="email" type="email" required autocomplete="username">'
-        '</label></p><p><label>Password<br><input name="password" type="password" required'
+        '<p><label>Email address<input name="email" type="email" required autocomplete="username">'
+        '</label></p><p><label>Password<input name="password" type="password" required'
         ' autocomplete="current-password"></label></p><button>Go on</button></form>'
     )
     return HtmlResponse(page("Sign in", content), status, headers=_HEADERS)

@@ -53,6 +53,13 @@ nav { padding: 1rem 1.5rem; font-size: 1rem } nav a { margin-right: 1rem }
 h1 { font-size: 1.6rem } blockquote { margin: 1.5rem 0; padding: .5rem 1rem; border-left: 4px solid #2a6df4 }
 table { border-collapse: collapse; width: 100% } td { padding: .4rem .8rem .4rem 0; vertical-align: top }
 code { background: #f2f4f7; padding: .1em .3em; border-radius: 4px } a { color: #2a6df4 }
+main form input { display: block; width: 100%; box-sizing: border-box }
+main form input, main form button { font: inherit; min-height: 2.75rem; padding: .4rem .8rem;
+  border: 1px solid #6b7280; border-radius: 6px }
+main form button { cursor: pointer; margin-right: .5rem }
+main form :focus-visible { outline: 3px solid #2a6df4 }
+main [role=alert] { border-left: 4px solid #c62828; padding-left: 1rem }
+main dt { font-weight: 600 } main dd { margin: 0 0 .6rem }
 @media (prefers-color-scheme: dark) {
   main { color: #e8e8e8 } body:not(:has(#reference)) { background: #16181d } main code { background: #262a33 }
 }
