@@ -13,6 +13,14 @@ def follow(
     session: Session, handle: JobHandle[Any], *, timeout: float | None = None, output: bool = False
 ) -> types.Job:
     """Print the output of the job until it ends: to stderr, or to stdout if `output` is the result."""
+    try:
+        return _follow(session, handle, timeout, output)
+    except KeyboardInterrupt:
+        session.say(f"\nThe job goes on. Follow it with `stead follow {handle.id}`.")
+        raise
+
+
+def _follow(session: Session, handle: JobHandle[Any], timeout: float | None, output: bool) -> types.Job:
     if timeout is None and (output or not (session.as_json or session.is_quiet)):
         try:
             for event in handle.events():

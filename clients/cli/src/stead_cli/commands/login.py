@@ -80,7 +80,8 @@ def _revoke(session: Session, stored: dict[str, str]) -> bool:
     try:
         with session.client_for(stored["base_url"], stored["api_key"]) as client:
             client.api_keys.revoke(stored["key_id"])
-    except errors.SteadError:
+    except (errors.SteadError, CliError):
+        # The key is forgotten in any case.
         return False
     return True
 
