@@ -1,5 +1,6 @@
 """Runs a command, and turns every failure into a message and an exit code."""
 
+import io
 import os
 import sys
 
@@ -11,6 +12,10 @@ from stead_cli.groups import Root
 
 def run(arguments: list[str]) -> int:
     wants_json = "--json" in arguments
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character shows another one.
+            stream.reconfigure(errors="replace")
     try:
         result = Root().main(arguments, prog_name="stead", standalone_mode=False)
     except click.exceptions.Exit as end:
