@@ -59,6 +59,18 @@ STATEMENTS = [
     """,
     "create unique index dns_records_once on dns_records (site_id, name, type, md5(value), priority)",
     "create index dns_records_of_site on dns_records (site_id, id desc)",
+    """
+    create table dns_challenges (
+      host text primary key,
+      site_id text collate "C" not null references dns_zones (site_id) on delete cascade,
+      name text not null,
+      value text not null,
+      created_at timestamptz not null
+    )
+    """,
+    "create index dns_challenges_of_site on dns_challenges (site_id)",
+    # Finds the names below a wildcard.
+    'create index domains_backwards on domains ((reverse(hostname) collate "C"))',
 ]
 
 

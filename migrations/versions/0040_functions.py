@@ -54,11 +54,19 @@ STATEMENTS = [
     """
     create table function_state (
       env_id text collate "C" primary key,
-      keys int not null,
-      bytes bigint not null,
+      keys int not null default 0,
+      bytes bigint not null default 0,
+      granted bigint not null default 0,
+      added_keys int not null default 0,
+      added_bytes bigint not null default 0,
       counted_at timestamptz(3),
       orphaned_at timestamptz(3)
     )
+    """,
+    "alter table plans add column max_function_state_mb int not null default 64",
+    """
+    update plans set max_function_state_mb = case name when 'free' then 16 when 'pro' then 64
+      when 'business' then 256 else max_function_state_mb end
     """,
 ]
 

@@ -30,7 +30,8 @@ STATEMENTS = [
       bytes bigint not null default 0,
       milliseconds bigint not null default 0,
       found integer not null default 0,
-      omitted integer not null default 0,
+      omitted bigint not null default 0,
+      unfinished bigint not null default 0,
       clamav text not null default '',
       rules text not null default '',
       error text
@@ -57,6 +58,7 @@ STATEMENTS = [
       restore_job_id text,
       announced boolean not null default false,
       blocked boolean not null default false,
+      replaced boolean not null default false,
       detected_at timestamptz not null,
       updated_at timestamptz not null
     )
@@ -65,7 +67,7 @@ STATEMENTS = [
     "create index malware_detections_unannounced on malware_detections (env_id) where not announced",
     """
     create index malware_detections_to_block on malware_detections (env_id)
-      where source = 'file' and blocked <> (status = 'quarantined')
+      where source = 'file' and blocked <> (status = 'quarantined' and not replaced)
     """,
     "create index malware_detections_of_scan on malware_detections (scan_id)",
     "create index malware_detections_of_path on malware_detections (env_id, sha256)",
@@ -87,6 +89,7 @@ STATEMENTS = [
       site_id text not null references sites (id),
       due_at timestamptz not null,
       full_due_at timestamptz not null,
+      failures integer not null default 0,
       cause text not null default 'scheduled'
     )
     """,
@@ -165,20 +168,17 @@ STATEMENTS = [
     )
     """,
     """
+    -- References are left to site_components, which each row comes from: a record may open a million rows.
     create table vulnerability_findings (
-      env_id text not null references environments (id),
+      env_id text not null,
       vulnerability_id text not null,
-      version_id bigint not null references component_versions (id),
-      site_id text not null references sites (id),
+      version_id bigint not null,
+      site_id text not null,
       opened_at timestamptz not null,
       fixed_at timestamptz,
       announced boolean not null default false,
       primary key (env_id, vulnerability_id, version_id)
     )
-    """,
-    """
-    create index vulnerability_findings_open on vulnerability_findings (site_id, env_id)
-      where fixed_at is null
     """,
     """
     create index vulnerability_findings_unannounced on vulnerability_findings (site_id)

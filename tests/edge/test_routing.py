@@ -5,7 +5,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
 import pytest
@@ -182,11 +182,17 @@ async def test_a_body_of_unknown_size_is_not_collected_without_a_limit(edge: Edg
         assert (answer.status_code, function.seen) == (413, [])
 
 
-async def test_a_function_keeps_a_limited_number_of_visitors_waiting(edge: EdgeHarness) -> None:
-    """Those of many addresses would take the connections of other sites."""
-    await edge.site("wait.test", "wait", None, runtime="wasm", functions=_routes(("/_fn/wait", "h")))
+@pytest.mark.parametrize(("functions", "visitors", "most"), [(1, 300, 256), (3, 560, 512)])
+async def test_functions_keep_a_limited_number_of_visitors_waiting(
+    functions: int, visitors: int, most: int, edge: EdgeHarness
+) -> None:
+    """Those of one function, and of all functions of a site. Visitors of many addresses would take the
+    connections of other sites."""
+    routes = [(f"/_fn/{number}", f"h{functions}{number}") for number in range(functions)]
+    await edge.site(
+        f"wait{functions}.test", f"wait{functions}", None, runtime="wasm", functions=_routes(*routes)
+    )
     (edge.data / "fn").mkdir(mode=0o755, exist_ok=True)
-    path = edge.data / "fn" / "h"
     arrived, ended = [0], asyncio.Event()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -199,23 +205,26 @@ async def test_a_function_keeps_a_limited_number_of_visitors_waiting(edge: EdgeH
     async def visit(number: int) -> bytes:
         own = (f"127.0.0.{2 + number % 6}", 0)
         reader, writer = await asyncio.open_connection(LOOPBACK, edge.port, local_addr=own)
-        writer.write(b"GET /_fn/wait HTTP/1.1\r\nHost: wait.test\r\nConnection: close\r\n\r\n")
+        request = f"GET /_fn/{number % functions} HTTP/1.1\r\nHost: wait{functions}.test\r\n"
+        writer.write(f"{request}Connection: close\r\n\r\n".encode())
         received = await reader.read()
         writer.close()
         return received.split(b" ")[1]
 
-    server = await asyncio.start_unix_server(answer, path, backlog=512)
-    path.chmod(0o666)
-    async with server:
-        visits = [asyncio.create_task(visit(number)) for number in range(300)]
+    async with AsyncExitStack() as servers:
+        for _, version in routes:
+            path = edge.data / "fn" / version
+            await servers.enter_async_context(await asyncio.start_unix_server(answer, path, backlog=512))
+            path.chmod(0o666)
+        visits = [asyncio.create_task(visit(number)) for number in range(visitors)]
         async with time_limit(60):
-            while sum(each.done() for each in visits) < 44:  # noqa: ASYNC110
+            while sum(each.done() for each in visits) < visitors - most:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
-        assert arrived[0] <= 256
+        assert arrived[0] <= most
         ended.set()
         answers = await asyncio.gather(*visits)
-    assert answers.count(b"200") == 256
-    assert answers.count(b"429") == 44
+    assert answers.count(b"200") == most
+    assert answers.count(b"429") == visitors - most
 
 
 async def test_the_reason_of_a_function_is_shown_on_a_page(edge: EdgeHarness) -> None:

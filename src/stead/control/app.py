@@ -85,6 +85,7 @@ class ControlPlane:
             clickhouse=self.clickhouse,
             questions=Questions(self.nats),
             serves_dns=bool(settings.powerdns_url),
+            nameservers=settings.nameservers,
             base_url=settings.base_url,
             ssh_host=settings.ssh_public_host,
             ssh_port=settings.ssh_public_port,

@@ -169,6 +169,6 @@ scans_without_result = WORKER.gauge(
 )
 vulnerability_feed_age = WORKER.gauge(
     "stead_vulnerability_feed_age_seconds",
-    "Seconds since the vulnerability feed was last read completely; 0 without one.",
+    "Seconds since the vulnerability feed was last read completely; infinite if it never was, 0 without one.",
 )
 worker_tasks = TaskMetrics(WORKER)

@@ -45,6 +45,7 @@ from stead.control.insights.receiver import ChunkReceiver
 from stead.control.jobs import measurements
 from stead.control.jobs.activities import Activities
 from stead.control.jobs.dispatcher import CONNECTIONS, Dispatcher
+from stead.control.malware import scheduling as scanning
 from stead.control.nodes import service as nodes
 from stead.control.nodes.gateway import Gateway
 from stead.control.nodes.rules import NodeBefore
@@ -344,6 +345,7 @@ class WorkerProgram:
             async with self.database.transaction() as tx:
                 await maintenance.record_visits(tx, activity)
                 await rate_limits.record(tx, activity)
+                await scanning.record_changes(tx, activity)
         except DATABASE_UNREACHABLE as error:
             log.warning("visits.not_recorded", node=activity.node, reason=type(error).__name__)
 

@@ -131,6 +131,9 @@ async def _serve(
     def live() -> Sequence[Driver]:
         return drivers["live"].drivers
 
+    visits.list_changed = lambda: {
+        env: moment for driver in live() for env, moment in driver.list_changed_components().items()
+    }
     logs = LogSource(
         lambda: [log for driver in live() for log in driver.list_logs()],
         spool,

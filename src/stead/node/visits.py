@@ -8,7 +8,7 @@ contain the time of the visit, so a repetition changes nothing.
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -24,6 +24,7 @@ from stead.protocol.commands import Activity, encode
 
 REPORT_SECONDS = 60.0
 REPEAT_SECONDS = 15 * 60.0
+REPEAT_CHANGES_SECONDS = 30 * 60.0
 MAX_PER_MESSAGE = 500
 """How many environments one message names."""
 MAX_ENVIRONMENTS = 100_000
@@ -141,6 +142,8 @@ class VisitReporter:
         self._ledger, self._rotation = LedgerReader(ledger, on_page), rotation
         self._visited: dict[str, float] = {}
         self._has_read, self._read_since = False, time.time()
+        self.list_changed: Callable[[], Mapping[str, float]] = dict
+        """When plugins or themes of environments were changed."""
 
     def visited_ago(self, environment: str) -> float | None:
         """How many seconds ago the environment was visited, at least; None before the ledger was read."""
@@ -188,4 +191,9 @@ class VisitReporter:
         limited = list(self._ledger.limited.items())
         for start in range(0, len(limited), MAX_PER_MESSAGE):
             activity = Activity(self._node, {}, dict(limited[start : start + MAX_PER_MESSAGE]))
+            await client.publish(subjects.activity(self._node), encode(activity))
+        oldest = time.time() - REPEAT_CHANGES_SECONDS
+        changed = [each for each in self.list_changed().items() if each[1] > oldest]
+        for start in range(0, len(changed), MAX_PER_MESSAGE):
+            activity = Activity(self._node, {}, {}, dict(changed[start : start + MAX_PER_MESSAGE]))
             await client.publish(subjects.activity(self._node), encode(activity))

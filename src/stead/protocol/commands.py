@@ -126,6 +126,8 @@ class Activity(Struct, frozen=True):
     visited: dict[str, float]
     limited: dict[str, float] = {}
     """When a request of a version of a function was last refused, because there were too many."""
+    changed: dict[str, float] = {}
+    """When plugins or themes of an environment were last changed in WordPress itself."""
 
 
 class CapturedMail(Struct, frozen=True):

@@ -4,7 +4,8 @@ All records are in one NATS bucket, so a region has one history, and an edge tha
 applied every revision before it. A key is `<region>.<kind>.<name>`; an edge can read the keys of its own
 region only.
 
-    <region>.host.<host>                 HostRecord: the environment that answers
+    <region>.host.<host>                 HostRecord: the environment that answers; `_wildcard.example.com` for
+                                         hosts directly below example.com that have no record
     <region>.environment.<env>           EnvironmentRecord: how it is served
     <region>.redirects.<site>.<part>     RedirectsRecord: a part of a site's redirects
     <region>.certificate.<host>          CertificateRecord: sealed for the edges of the region
@@ -39,6 +40,9 @@ MAX_PURGES = 256
 """An environment with more purged URLs and tags than this has all its pages purged instead."""
 SUPERSEDED_KEPT_SECONDS = 600
 """How long the bucket keeps the deletion of a purge. A node that misses it keeps the purge for longer."""
+
+WILDCARD_LABEL = "_wildcard"
+"""Instead of the `*` of a wildcard domain. nginx looks there for hosts that have no record."""
 
 _ALL_KEYS = bucket_keys(BUCKET).removesuffix(">")
 
@@ -233,8 +237,27 @@ class AppliedRevision(Struct, frozen=True, omit_defaults=True):
     """The keys of the latest of them, at most MAX_SKIPPED_KEYS."""
 
 
+def name_of_host(host: str) -> str:
+    """The name of a host in keys and at the edges, where no `*` can be. Only a wildcard has an underscore."""
+    return f"{WILDCARD_LABEL}.{host.removeprefix('*.')}" if host.startswith("*.") else host
+
+
+def host_of_name(name: str) -> str:
+    label, dot, rest = name.partition(".")
+    return f"*{dot}{rest}" if label == WILDCARD_LABEL else name
+
+
+def name_of_wildcard(host: str) -> str:
+    """The name of the wildcard that a host is directly below."""
+    return f"{WILDCARD_LABEL}.{host.partition('.')[2]}"
+
+
 def host_key(region: str, host: str) -> str:
-    return f"{token(region)}.host.{'.'.join(token(label) for label in host.split('.'))}"
+    return f"{token(region)}.host.{_tokens(name_of_host(host))}"
+
+
+def _tokens(name: str) -> str:
+    return ".".join(token(label) for label in name.split("."))
 
 
 def environment_key(region: str, environment: str) -> str:
@@ -257,7 +280,7 @@ def redirects_key(region: str, site: str, part: int) -> str:
 
 
 def certificate_key(region: str, host: str) -> str:
-    return f"{token(region)}.certificate.{'.'.join(token(label) for label in host.split('.'))}"
+    return f"{token(region)}.certificate.{_tokens(name_of_host(host))}"
 
 
 def challenge_key(region: str, challenge: str) -> str:

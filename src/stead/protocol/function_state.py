@@ -24,6 +24,8 @@ StateOperation = Literal[
 
 ANSWER_SECONDS = 5.0
 """How long a node waits for an answer."""
+QUESTIONS_PER_SECOND = 1000.0
+"""Of one node. A worker drops more, so nodes ask less often."""
 STATE_OPERATIONS: dict[str, StateOperation] = {name: name for name in get_args(StateOperation)}
 
 

@@ -326,8 +326,9 @@ class RestoreSnapshot(RuntimeWork, frozen=True, tag="restore_snapshot"):
 
 DetectionId = Annotated[str, Meta(pattern=r"^det_[0-9a-zA-Z]{1,40}$(?!\n)")]
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
-Text = Annotated[str, Meta(max_length=4000)]
-ShortText = Annotated[str, Meta(max_length=300)]
+Text = Annotated[str, Meta(max_length=4000, pattern=r"^[^\x00-\x1f\x7f]*\Z")]
+ShortText = Annotated[str, Meta(max_length=300, pattern=r"^[^\x00-\x1f\x7f]*\Z")]
+"""Without control characters: PostgreSQL refuses some of them, and the step would be repeated for ever."""
 ComponentType = Literal["core", "plugin", "theme"]
 
 
@@ -369,6 +370,8 @@ class ScanReport(Struct, frozen=True, tag="scan_report"):
     failures: Annotated[tuple[Text, ...], Meta(max_length=20)] = ()
     omitted: Amount = 0
     """Findings that are not in the report."""
+    unfinished: Amount = 0
+    """Files of `failed` for which there was no time left. The next scan goes on with them."""
     bytes: Amount = 0
     milliseconds: Amount = 0
     clamd: ShortText = ""
@@ -388,6 +391,8 @@ class ScanEnvironment(RuntimeWork, frozen=True, tag="scan_environment"):
     """The hashes of what the owner has declared to be clean."""
     hosts: tuple[str, ...] = ()
     """The hosts of the environment."""
+    scheduled: bool = False
+    """Whether the platform has asked for it. Scans that customers ask for do not keep it waiting."""
 
 
 class QuarantineItem(WorkStruct, frozen=True):
@@ -401,6 +406,8 @@ class QuarantineOutcome(Struct, frozen=True):
     detection: DetectionId
     outcome: Literal["quarantined", "gone", "failed"]
     reason: ShortText = ""
+    replaced: bool = False
+    """Whether a file that is known to be good is in its place."""
 
 
 class QuarantineReport(Struct, frozen=True, tag="quarantine_report"):
@@ -425,6 +432,8 @@ class RestoreFile(RuntimeWork, frozen=True, tag="restore_file"):
     has_own_limit = True
 
     detection: DetectionId
+    path: str = ""
+    """Where the file was, if its description could not be written."""
 
 
 class CheckPhp(RuntimeWork, frozen=True, tag="check_php"):

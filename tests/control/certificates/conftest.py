@@ -20,6 +20,8 @@ from stead.control.settings import Settings
 from stead.dev.engines.dns import LoopbackDns
 from stead.dev.engines.nginx import Nginx
 from stead.dev.engines.pebble import Pebble
+from stead.dev.engines.powerdns import PowerDns
+from stead.dev.engines.resolver import Resolver
 from stead.dev.running_stack import RunningStack, run_stack
 from stead.dev.supervised_program import LOOPBACK
 from stead.shared.clock import MovableClock
@@ -44,7 +46,7 @@ def scratch() -> Iterator[Path]:
 
 @pytest.fixture(scope="package")
 async def stack(scratch: Path) -> AsyncIterator[RunningStack]:
-    async with run_stack(scratch, [Pebble, LoopbackDns, Nginx]) as stack:
+    async with run_stack(scratch, [Pebble, Resolver, LoopbackDns, PowerDns, Nginx]) as stack:
         yield stack
 
 

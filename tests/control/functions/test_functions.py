@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.functions import rate_limits, service
+from stead.control.builds import service as builds
+from stead.control.functions import rate_limits, service, store, workflows
+from stead.control.functions.jobs import FunctionDeployment
 from stead.control.functions.rules import MOST_FUNCTIONS
+from stead.control.jobs.kinds import Job
 from stead.control.secrets.rules import secret_id
 from stead.protocol.commands import Activity
 from stead.shared.ids import new_id
@@ -113,6 +116,9 @@ async def test_an_event_says_that_requests_are_refused_and_not_again_for_a_while
     assert found[0]["requests_per_second"] == 100
     for impossible in (-1.0, 1e300, float("nan")):
         assert len(await report(node, impossible)) == 2
+    # A node that invents moments causes no more events than others do.
+    ahead = (datetime.now(UTC) + timedelta(days=1)).timestamp()
+    assert [len(await report(node, ahead + 10_000 * number)) for number in range(3)] == [3, 3, 3]
 
 
 @pytest.mark.parametrize("runtime", ["static", "cms"])
@@ -199,6 +205,78 @@ async def test_a_site_has_a_limited_number_of_functions(plane: ControlPlane, per
             await teams.insert_function(tx, site)
     answer = await _create(person.session, site)
     assert (answer.status_code, code_of(answer)) == (429, "quota.functions")
+
+
+async def test_functions_that_wait_for_their_removal_are_limited(
+    plane: ControlPlane, person: Person, monkeypatch: pytest.MonkeyPatch
+):
+    """Each is a job. The limit of production would need a hundred of them."""
+    monkeypatch.setattr(service, "MOST_WITH_DELETED", 2)
+    site = await _site(plane, person)
+    for _ in range(2):
+        created = (await _create(person.session, site)).json()["data"]
+        assert (await person.session.delete(f"/v1/functions/{created['id']}")).status_code == 204
+    refused = await _create(person.session, site)
+    assert code_of(refused) == "quota.functions"
+    async with plane.database.transaction() as tx:
+        await service.remove(tx, created["id"])
+    assert (await _create(person.session, site)).status_code == 201
+
+
+async def test_the_settings_of_all_functions_of_a_site_are_limited(plane: ControlPlane, person: Person):
+    """A node gets them in one message, and lists return them."""
+    site = await _site(plane, person)
+    large = {f"A{number}": "x" * 5000 for number in range(12)}
+    hosts = [f"{'a' * 60}.{'b' * 60}.{'c' * 60}.{number}.example.com" for number in range(50)]
+    bindings = [{"kind": "fetch", "name": f"B{number}", "config": {"allow": hosts}} for number in range(32)]
+    refused = await _create(person.session, site, bindings=bindings)
+    assert (code_of(refused), refused.json()["error"]["param"]) == ("request.field_invalid", "bindings")
+    for number in range(4):
+        assert (await _create(person.session, site, slug=f"f-{number}", env=large)).status_code == 201
+    created = (await _create(person.session, site)).json()["data"]
+    path = f"/v1/functions/{created['id']}"
+    changed = await person.session.patch(path, json={"env": large})
+    assert (code_of(changed), changed.json()["error"]["param"]) == ("request.field_invalid", "env")
+    assert (await person.session.patch(path, json={"env": {"A": "1"}})).status_code == 200
+
+
+@pytest.mark.parametrize("status", ["succeeded", "failed"])
+async def test_the_source_of_a_build_is_not_kept_when_it_has_ended(
+    status: Any, plane: ControlPlane, person: Person
+):
+    """Rows of builds are kept for ever. The function has its source."""
+    site = await _site(plane, person)
+    created = (await _create(person.session, site, source=SOURCE)).json()["data"]
+    async with plane.database.transaction() as tx:
+        artifact = await teams.insert_artifact(tx, site) if status == "succeeded" else None
+        build = await tx.value("select id from builds where function_id = $1", created["id"])
+        content = "select inline ->> 'content' from builds where id = $1"
+        assert await builds.set_status(tx, build, "running")
+        assert await tx.value(content, build) == SOURCE
+        assert await builds.set_status(tx, build, status, artifact=artifact)
+        assert await tx.value(content, build) is None
+        assert await tx.value("select inline ->> 'language' from builds where id = $1", build) == "javascript"
+    again = await person.session.post(f"/v1/functions/{created['id']}/build", json={})
+    assert again.status_code == 202
+
+
+async def test_versions_of_failed_deployments_are_forgotten(
+    plane: ControlPlane, person: Person, monkeypatch: pytest.MonkeyPatch
+):
+    """They keep their artifacts. The limit of production would need twenty of them."""
+    monkeypatch.setattr(store, "MOST_VERSIONS", 2)
+    site = await _site(plane, person)
+    async with plane.database.transaction() as tx:
+        function = await teams.insert_function(tx, site)
+        artifact = await teams.insert_function_artifact(tx, function)
+        versions = [await teams.insert_function_version(tx, function, artifact) for _ in range(4)]
+        work = FunctionDeployment(function, versions[-1])
+        job = Job(new_id("job"), site, await teams.environment_of(tx, site), work, tx.now)
+        await workflows.DEPLOY.failed(tx, job, "It could not be started.")
+        left = await tx.all(
+            str, "select id from function_versions where function_id = $1 order by id", function
+        )
+    assert left == versions[2:]
 
 
 async def test_only_an_artifact_of_the_function_can_be_deployed(plane: ControlPlane, person: Person):

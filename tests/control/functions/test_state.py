@@ -1,80 +1,18 @@
-"""The state of functions in a real JetStream: revisions, expiry, counters, locks, and how much of it there
-may be."""
+"""The state of functions in a real JetStream: revisions, expiry, counters, locks, lists."""
 
 import asyncio
-import tempfile
-from collections.abc import AsyncIterator
-from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stead.control.app import ControlPlane
 from stead.control.engines.nats_state import StateStream
-from stead.control.engines.nats_streams import ensure_streams
-from stead.control.functions import state, state_quota, state_removal
+from stead.control.functions import state
 from stead.control.functions.state import FunctionState
 from stead.control.functions.state_quota import StateQuota
-from stead.control.functions.state_removal import StateRemoval
-from stead.dev.engines.nats import Nats as NatsServer
-from stead.dev.running_stack import run_stack
-from stead.protocol.function_state import StateQuestion
-from stead.protocol.subjects import state_stream, state_subjects
 from tests import teams
-from tests.node.feed.feed_harness import worker_connection
-from tests.patience import time_limit
+from tests.control.functions.keeping import Clock, Keeper
 from tests.people import Person
-
-
-class Clock:
-    """A clock that a test can move."""
-
-    def __init__(self) -> None:
-        self.now = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture(scope="module")
-async def stream() -> AsyncIterator[StateStream]:
-    with tempfile.TemporaryDirectory(prefix="stead-state-") as scratch:
-        async with run_stack(Path(scratch), [NatsServer]) as stack, worker_connection(stack) as worker:
-            await ensure_streams(worker)
-            yield StateStream(worker)
-
-
-@pytest.fixture
-def moving_clock() -> Clock:
-    return Clock()
-
-
-class Keeper:
-    """Asks for the state of one environment."""
-
-    def __init__(self, kept: FunctionState, environment: str) -> None:
-        self.state, self.environment = kept, environment
-
-    async def ask(self, op: Any, namespace: str = "book", **arg: Any) -> Any:
-        question = StateQuestion("node-1", "q", "site_1", self.environment, "fn_1", namespace, op, arg)
-        return await self.state.answer(question)
-
-    async def get(self, op: Any, **arg: Any) -> Any:
-        told = await self.ask(op, **arg)
-        assert "ok" in told, told
-        return told["ok"]
-
-    async def code(self, op: Any, **arg: Any) -> str:
-        return str((await self.ask(op, **arg))["error"]["code"])
-
-
-@pytest.fixture
-async def keeper(plane: ControlPlane, person: Person, stream: StateStream, moving_clock: Clock) -> Keeper:
-    async with plane.database.transaction() as tx:
-        site = await teams.insert_site(tx, account=person.id)
-        environment = await teams.environment_of(tx, site)
-    return Keeper(FunctionState(stream, StateQuota(plane.database, stream), moving_clock), environment)
 
 
 async def test_a_value_is_read_as_it_was_written(keeper: Keeper) -> None:
@@ -204,30 +142,6 @@ async def test_what_cannot_be_kept_is_refused(
     assert await keeper.code(op, **arg) == code
 
 
-async def test_an_environment_keeps_a_limited_amount(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limits of production would need ten thousand keys here."""
-    monkeypatch.setattr(state_quota, "MOST_KEYS", 3)
-    for key in ("a", "b", "c"):
-        await keeper.get("kv.put", key=key, value="x")
-    assert await keeper.code("kv.put", key="d", value="x") == "state.quota"
-    await keeper.get("kv.put", key="a", value="another value of the same key")
-    await keeper.get("kv.delete", key="b")
-    await keeper.get("kv.put", key="d", value="x")
-
-
-async def test_locks_count_as_keys_until_they_are_given_back(
-    keeper: Keeper, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The limits of production would need ten thousand locks here."""
-    monkeypatch.setattr(state_quota, "MOST_KEYS", 2)
-    first = await keeper.get("coord.lock", name="a")
-    await keeper.get("coord.lock", name="b")
-    assert await keeper.code("coord.lock", name="c") == "state.quota"
-    assert await keeper.code("kv.put", key="c", value="x") == "state.quota"
-    assert await keeper.get("coord.unlock", name="a", token=first["token"]) is True
-    await keeper.get("coord.lock", name="c")
-
-
 async def test_a_page_looks_at_a_limited_number_of_keys(
     keeper: Keeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,23 +170,20 @@ async def test_pages_cost_what_they_make_nats_do(
     assert (await limited.get("kv.get", key="1"))["value"] == "x"
 
 
-async def test_the_state_of_a_removed_environment_is_removed(
+async def test_what_a_page_reads_and_long_keys_cost_more(
     plane: ControlPlane, keeper: Keeper, stream: StateStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise whoever creates and deletes sites would fill the space of everybody."""
-    await keeper.get("kv.put", key="a", value="x")
-    await keeper.get("coord.increment", name="visits")
-    await keeper.get("coord.lock", name="door")
-    removal = StateRemoval(plane.database, stream)
-    monkeypatch.setattr(state_removal, "GRACE", timedelta(0))
-    await removal.run()
-    assert await keeper.get("coord.get", name="visits") == 1
-    async with plane.database.transaction() as tx:
-        await tx.run("delete from environments where id = $1", keeper.environment)
-    await removal.run()
-    subjects = f"{state_subjects(keeper.environment)}.>"
-    async with time_limit(30):
-        while await stream.list_subjects(state_stream(keeper.environment), subjects):  # noqa: ASYNC110
-            await asyncio.sleep(0.2)
-    async with plane.database.reading() as tx:
-        assert not await tx.value("select count(*) from function_state where env_id = $1", keeper.environment)
+    """The limits of production would need thousands of keys."""
+    monkeypatch.setattr(state, "LISTED_BURST", 30)
+    monkeypatch.setattr(state, "LISTED_PER_SECOND", 0.001)
+    limited = Keeper(FunctionState(stream, StateQuota(plane.database, stream)), keeper.environment)
+    for number in range(2):
+        await limited.get("kv.put", key=f"{number}", value="x")
+    assert len((await limited.get("kv.list"))["keys"]) == 2
+    assert await limited.code("kv.list") == "state.rate_limited"
+    long = Keeper(FunctionState(stream, StateQuota(plane.database, stream)), keeper.environment)
+    for number in range(2):
+        await long.ask("kv.put", namespace="long", key=f"{number}" * 512, value="x")
+    assert (await long.ask("kv.list", namespace="long", prefix="none"))["ok"]["keys"] == []
+    assert (await long.ask("kv.list", namespace="long", prefix="none"))["ok"]["keys"] == []
+    assert (await long.ask("kv.list", namespace="long"))["error"]["code"] == "state.rate_limited"

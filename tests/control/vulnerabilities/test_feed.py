@@ -41,7 +41,10 @@ def record(id_: str, slug: str = "shop-kit", **fields: Any) -> dict[str, Any]:
 
 def read(path: Path) -> list[str]:
     with feed.opened(str(path), "") as copy:
-        return [each.id for each, _ in feed.read_records(copy)]
+        found = list(feed.read_records(copy))
+    if unreadable := [each for each in found if isinstance(each, feed.Unreadable)]:
+        raise FeedBroken(unreadable[0].reason)
+    return [each[0].id for each in found if not isinstance(each, feed.Unreadable)]
 
 
 def test_a_feed_larger_than_the_buffer_is_read_completely(tmp_path: Path) -> None:
@@ -78,3 +81,22 @@ def test_a_feed_that_is_broken_is_refused(tmp_path: Path, text: str) -> None:
 def test_a_feed_that_is_missing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FeedBroken):
         read(tmp_path / "feed.json")
+
+
+def test_records_that_cannot_be_read_are_told_from_the_others(tmp_path: Path) -> None:
+    """PHP writes empty objects as lists. PostgreSQL stores neither a NUL nor half of a character."""
+    empty = record("empty")
+    empty["software"][0]["affected_versions"] = []
+    records = {
+        "empty": empty,
+        "nul": record("nul", title="a\0b"),
+        "half": record("half", title="a\ud800b"),
+        "escaped": record("escaped", title="a\\u0000b"),
+        "other": {"id": "other"},
+    }
+    (tmp_path / "feed.json").write_text(json.dumps(records))
+    with feed.opened(str(tmp_path / "feed.json"), "") as copy:
+        found = list(feed.read_records(copy))
+    unreadable = [each.id for each in found if isinstance(each, feed.Unreadable)]
+    assert unreadable == ["nul", "half", "other"]
+    assert [each[0].id for each in found if not isinstance(each, feed.Unreadable)] == ["empty", "escaped"]

@@ -76,9 +76,19 @@ async def test_a_known_vulnerable_plugin_is_found_and_fixed_by_an_update(
     assert [each["component_slug"] for each in found["unknown"]] == [f"own-{slug}"]
     assert found["attribution"]["defiant"]["license_url"] == "u"
     assert await _announce(person, site) == 1
+    async with person.transaction() as tx:
+        event = await tx.value(
+            "select data from events where site_id = $1 and type = 'vulnerability.matched'", site
+        )
+    # Wherever a record is shown, its source and its licence are.
+    assert event["record_url"] == f"https://www.wordfence.com/v-{slug}"
+    assert event["attribution"] == "n l u"
     # The same feed and the same components do not match again.
     await update_feed(plane, tmp_path / "feed", record(f"v-{slug}", slug))
     await _install(person, site, _plugin("1.2.3.0", slug))
+    assert await _announce(person, site) == 1
+    # Another version that is affected, too, is no news.
+    await _install(person, site, _plugin("1.2.2", slug))
     assert await _announce(person, site) == 1
     await _install(person, site, _plugin("1.2.4", slug))
     fixed = (await client.get(path)).json()["data"]
@@ -142,6 +152,27 @@ async def test_a_broken_feed_keeps_the_last_good_one_and_says_why(
     assert after["findings"] == before["findings"]
     assert after["summary"]["checked_at"] == before["summary"]["checked_at"]
     assert after["summary"]["feed_error"]
+
+
+async def test_a_record_that_cannot_be_read_any_more_stays_as_it_was(
+    plane: ControlPlane, new_person: NewPerson, tmp_path: Path
+) -> None:
+    person = await new_person()
+    client, site = person.session, await insert_wordpress_site(person)
+    slug = site[-12:].lower()
+    await _install(person, site, _plugin("1.0", slug))
+    others = [record(f"o{number}-{slug}", f"none-{slug}") for number in range(150)]
+    await update_feed(plane, tmp_path / "feed", record(f"v-{slug}", slug), *others)
+    path = f"/v1/sites/{site}/security/vulnerabilities"
+    before = (await client.get(path)).json()["data"]
+    await update_feed(plane, tmp_path / "feed", record(f"v-{slug}", slug, title="a\0b"), *others)
+    after = (await client.get(path)).json()["data"]
+    assert after["findings"] == before["findings"] != []
+    assert after["summary"]["feed_error"] is None
+    assert after["summary"]["checked_at"] > before["summary"]["checked_at"]
+    async with plane.database.transaction() as tx:
+        # Other tests have smaller feeds.
+        await tx.run("update vulnerability_feeds set records = 0")
 
 
 async def test_the_feed_is_fetched_at_most_every_half_hour_and_a_much_smaller_one_is_not_believed(

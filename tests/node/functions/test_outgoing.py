@@ -104,3 +104,23 @@ async def test_what_is_no_response_or_too_large_is_refused(response: bytes) -> N
         host = f"api.example.com:{port}"
         with pytest.raises(FetchRefused):
             await _fetch(outgoing, f"http://{host}/", [host])
+
+
+async def test_an_answer_with_an_endless_chunk_line_is_refused() -> None:
+    outgoing = Outgoing(OWN_NETWORK, look_up=Names(api=["127.0.0.1"]).look_up)
+    response = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1" * 200_000
+    async with _server(response) as (port, _):
+        host = f"api.example.com:{port}"
+        with pytest.raises(FetchRefused, match="not HTTP"):
+            await _fetch(outgoing, f"http://{host}/", [host])
+
+
+async def test_addresses_of_the_platform_that_are_found_later_are_not_reached() -> None:
+    networks = EgressRules(networks=read_networks("127.0.0.0/8"))
+    outgoing = Outgoing(networks, look_up=Names(api=["127.0.0.1"]).look_up)
+    async with _server(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") as (port, _):
+        host = f"api.example.com:{port}"
+        assert (await _fetch(outgoing, f"http://{host}/", [host]))["status"] == 200
+        outgoing.set_platform(frozenset({ip_address("127.0.0.1")}))
+        with pytest.raises(FetchRefused, match="platform"):
+            await _fetch(outgoing, f"http://{host}/", [host])

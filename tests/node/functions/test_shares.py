@@ -19,6 +19,7 @@ from stead.node.functions.body_room import BodyRoom, HeldBody
 from stead.node.functions.capacity import Capacity, RunningWorker
 from stead.node.functions.container import SLOT
 from stead.node.functions.driver import prepare_directories
+from stead.node.functions.host import MOST_HIDDEN, choose_hidden
 from stead.node.functions.log_files import BYTES_BURST, LogFiles
 from stead.node.functions.process_messages import read_message
 from stead.shared.address_policy import Address
@@ -110,10 +111,10 @@ async def test_a_site_fetches_a_limited_number_of_times(host: Hosting) -> None:
         answering(), site="site_f", bindings=(binding("fetch", "WEB", allow=("a.example",)),)
     )
     question = {"url": "https://not-listed.example.com/"}
-    codes = [
-        (await host.call_host(spec, "fetch", question))["error"]["code"]
-        for _ in range(bindings.FETCHES_BURST + 50)
-    ]
+    told = await asyncio.gather(
+        *(host.call_host(spec, "fetch", question) for _ in range(bindings.FETCHES_BURST + 50))
+    )
+    codes = [each["error"]["code"] for each in told]
     assert codes[0] == "fetch.refused"
     assert "fetch.rate_limited" in codes
     other = await host.serve(answering(), site="site_g")
@@ -208,6 +209,14 @@ def test_a_secret_of_several_lines_is_hidden(tmp_path: Path) -> None:
     written = places.log_file(tmp_path, SPEC.function).read_text()
     assert "the key is [secret]!" in written
     assert "line" not in written
+
+
+def test_a_secret_that_was_replaced_is_still_hidden() -> None:
+    """Processes that began with it may still run."""
+    assert choose_hidden(["new secret", "ab"], ["old secret"]) == ("new secret", "old secret")
+    many = [f"secret {number}" for number in range(MOST_HIDDEN)]
+    assert choose_hidden(["the newest"], many)[:2] == ("the newest", "secret 0")
+    assert len(choose_hidden(["the newest"], many)) == MOST_HIDDEN
 
 
 BUSY_WHEN_ASKED = module(

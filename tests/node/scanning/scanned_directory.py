@@ -9,8 +9,10 @@ from pathlib import Path
 
 from stead.node.processes import Processes
 from stead.node.scanning.clamd_client import REPLY_SECONDS
+from stead.node.scanning.findings import FileReport, Root
 from stead.node.scanning.scanner import Scanner
-from stead.node.scanning.site_scan import FileReport, Root, ScannerChannel, SiteScan
+from stead.node.scanning.scanner_channel import ScannerChannel
+from stead.node.scanning.site_scan import INDEX_BYTES, SiteScan
 from stead.node.scanning.verdicts import Verdict
 from stead.node.uninterrupted import run_in_thread
 
@@ -53,15 +55,24 @@ class ScannedDirectory:
         self.scanner.clamd._operator = directory
 
     async def scan(
-        self, *, full: bool = False, known: bytes = b"", during: Callable[[], object] | None = None
+        self,
+        *,
+        full: bool = False,
+        known: bytes = b"",
+        during: Callable[[], object] | None = None,
+        seconds: float = 600.0,
+        expected: dict[tuple[bytes, ...], bytes] | None = None,
+        index_bytes: int = INDEX_BYTES,
     ) -> FileReport:
         """`during` is called in the middle of the scan."""
         (self.home / "known").write_bytes(known)
-        async with self.scanner.open(self.home / "known") as (channel, engines):
+        async with self.scanner.open(self.home / "known", seconds) as (channel, engines):
             watched = _WatchedChannel(channel._channel)
             watched.during = during
-            roots = [Root(self.content, "wp-content")]
-            scan = SiteScan(watched, roots, self.home / "index", engines.version, full=full)
+            roots = [Root(self.content, "wp-content", expected=expected)]
+            scan = SiteScan(
+                *(watched, roots, self.home / "index", engines.version), full=full, index_bytes=index_bytes
+            )
             return await run_in_thread(scan.run)
 
 
@@ -77,7 +88,7 @@ async def scanned_directory(
     try:
         yield made
     finally:
-        await made.scanner.clamd.stop()
+        await made.scanner.stop()
 
 
 @asynccontextmanager

@@ -6,12 +6,15 @@ import time
 from pathlib import Path
 
 from stead.node.images.image_store import ImageStore
-from stead.node.scanning.site_scan import Root, SiteScan
+from stead.node.scanning.findings import Root
+from stead.node.scanning.site_scan import SiteScan
 from stead.node.uninterrupted import run_in_thread
 from tests.node.scanning.scanned_directory import scanned_directory
 
 IMAGES = ("wordpress", "composer", "static", "php8.2")
 PLUGINS_AND_THEMES = "srv/wordpress-content"
+SECONDS = 3600.0
+"""More than a site has: all files are scanned."""
 WANTED = int(os.environ.get("STEAD_CLEAN_FILES") or 0)
 
 
@@ -25,8 +28,9 @@ def _roots() -> list[Root]:
 async def test_clean_files_have_no_findings(scratch: Path) -> None:
     async with scanned_directory(scratch) as place:
         (place.home / "known").write_bytes(b"")
-        async with place.scanner.open(place.home / "known") as (channel, engines):
-            scan = SiteScan(channel, _roots(), place.home / "index", engines.version, full=True)
+        async with place.scanner.open(place.home / "known", SECONDS) as (channel, engines):
+            index = place.home / "index"
+            scan = SiteScan(channel, _roots(), index, engines.version, full=True, seconds=SECONDS)
             began = time.monotonic()
             report = await run_in_thread(scan.run)
             seconds = time.monotonic() - began

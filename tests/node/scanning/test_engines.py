@@ -2,6 +2,7 @@
 happens when they fail."""
 
 import gzip
+import hashlib
 import io
 import os
 import signal
@@ -15,10 +16,11 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from stead.node.scanning import site_scan
-from stead.node.scanning.clamd_client import REPLY_SECONDS, ClamdUnavailable
+from stead.node.containers import cgroups
+from stead.node.scanning import scanner_channel, site_scan
+from stead.node.scanning.clamd_client import REPLY_SECONDS, WINDOW, ClamdSession, ClamdUnavailable
 from stead.node.scanning.clamd_server import SCANNER_UID, ClamdServer
-from stead.node.scanning.site_scan import EngineFailed
+from stead.node.scanning.scanner_channel import EngineFailed
 from tests.node.scanning.corpus import make_samples
 from tests.node.scanning.scanned_directory import ScannedDirectory, false_clamd, scanned_directory
 from tests.patience import time_limit
@@ -101,7 +103,7 @@ async def test_a_file_that_changes_while_it_is_read_is_an_error_and_no_finding(
 async def test_a_file_with_holes_that_is_larger_than_the_disk_does_not_keep_the_scanner_busy(
     place: ScannedDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(site_scan, "ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr(scanner_channel, "ANSWER_SECONDS", 60.0)
     with place.put("uploads/huge.php", SHELL).open("r+b") as file:
         file.truncate(1 << 40)
     place.put("uploads/shell.php", SHELL)
@@ -140,6 +142,114 @@ async def test_unchanged_files_are_not_read_again(
     file.write_bytes(SHELL[:8])
     os.utime(file, (1, 1))
     assert (await place.scan()).scanned == 1
+
+
+async def test_a_scan_without_time_says_so_and_the_next_one_goes_on(
+    place: ScannedDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site_scan, "SETTLED_NS", 0)
+    for number in range(10):
+        place.put(f"notes/{number}.txt", b"a note %d" % number)
+    await place.scan()
+    place.put("shell.php", SHELL)
+    late = await place.scan(seconds=0.0)
+    assert (late.findings, late.unchanged, late.unfinished, late.without_result) == ([], 10, 1, 1)
+    assert "no time left" in late.failed[0][1]
+    again = await place.scan()
+    assert [each.path for each in again.findings] == ["wp-content/shell.php"]
+    assert (again.unchanged, again.unfinished) == (10, 0)
+
+
+async def test_files_without_a_result_are_read_after_all_others(
+    place: ScannedDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site_scan, "SETTLED_NS", 0)
+    with place.put("a/huge.php", SHELL).open("r+b") as file:
+        file.truncate(1 << 40)
+    place.put("note.txt", b"a note")
+    first, again = await place.scan(), await place.scan()
+    assert [each.without_result for each in (first, again)] == [1, 1]
+    lines = (place.home / "index").read_bytes().splitlines()
+    assert [line.split(b" ")[5:] for line in lines if b"huge" in line] == [[b"-", b"a/huge.php"]]
+    late = await place.scan(seconds=0.0)
+    # It takes no time from the others, and is no reason to repeat the scan.
+    assert (late.unchanged, late.unfinished, late.without_result) == (1, 1, 1)
+
+
+async def test_paths_that_nobody_can_open_and_more_names_than_fit_into_memory_do_not_stop_a_scan(
+    place: ScannedDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site_scan, "MAX_NAMES", 60)
+    place.put("shell.php", SHELL)
+    for number in range(100):
+        place.put(f"crowded/{number}.txt", b"text")
+    directory = os.open(place.content, os.O_RDONLY)
+    for _ in range(40):
+        os.mkdir("d" * 200, dir_fd=directory)
+        below = os.open("d" * 200, os.O_RDONLY, dir_fd=directory)
+        os.close(directory)
+        directory = below
+    os.close(directory)
+    report = await place.scan(index_bytes=500)
+    assert [each.path for each in report.findings] == ["wp-content/shell.php"]
+    reasons = {reason for _, reason in report.failed}
+    assert reasons == {"the path is too long", "there are too many files"}
+    assert (place.home / "index").stat().st_size < 1000
+
+
+async def test_a_difference_to_what_was_released_is_a_finding(
+    place: ScannedDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site_scan, "SETTLED_NS", 0)
+    files = {name: place.put(f"plugins/{name}.php", b"<?php // %b" % name.encode()) for name in "abc"}
+    expected: dict[tuple[bytes, ...], bytes] = {
+        (b"plugins", f"{name}.php".encode()): hashlib.sha256(file.read_bytes()).digest()
+        for name, file in files.items()
+    }
+    assert (await place.scan(expected=expected)).findings == []
+    files["a"].unlink()
+    files["b"].write_bytes(b"<?php // changed")
+    place.put("plugins/d.php", b"<?php // new")
+    for _ in range(2):
+        # Also when the second scan does not read them again.
+        found = {each.path: each.signature for each in (await place.scan(expected=expected)).findings}
+        assert found == {
+            "wp-content/plugins/a.php": "release_missing_file",
+            "wp-content/plugins/b.php": "release_changed_file",
+            "wp-content/plugins/d.php": "release_changed_file",
+        }
+
+
+async def test_new_signatures_of_an_operator_are_applied_to_unchanged_files(
+    place: ScannedDirectory, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site_scan, "SETTLED_NS", 0)
+    content = b"a text that nobody knows"
+    place.put("text.txt", content)
+    assert (await place.scan()).findings == []
+    digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
+    (scratch / "own.hdb").write_text(f"{digest}:{len(content)}:Own.Text\n")
+    place.use_signatures(scratch)
+    try:
+        (found,) = (await place.scan()).findings
+    finally:
+        place.use_signatures(None)
+    assert found.signature == "Own.Text"
+
+
+async def test_a_session_leaves_threads_of_clamd_to_others(place: ScannedDirectory) -> None:
+    await place.scanner.clamd.ensure()
+    files = [place.put(f"{number}.txt", b"text %d" % number) for number in range(3 * WINDOW)]
+    session = ClamdSession(str(place.scanner.clamd.socket))
+    try:
+        numbers = []
+        for file in files:
+            with file.open("rb") as opened:
+                numbers.append(session.submit(opened.fileno()))
+            assert len(session._under_way) <= WINDOW
+        assert session.finish() == dict.fromkeys(numbers, ("clean", ""))
+    finally:
+        session.close()
 
 
 async def test_a_clamd_that_is_killed_stopped_or_stuck_is_an_error_without_findings(
@@ -242,6 +352,7 @@ async def test_the_process_that_reads_files_has_no_privileges_and_no_network(pla
                 if (entry / "root").readlink().is_relative_to(place.home):
                     seen["status"] = (entry / "status").read_text()
                     seen["net"] = str((entry / "ns" / "net").readlink())
+                    seen["group"] = (entry / "cgroup").read_text()
 
     await place.scan(full=True, during=look)
     lines = dict(line.split(":\t", 1) for line in seen["status"].splitlines() if ":\t" in line)
@@ -249,6 +360,8 @@ async def test_the_process_that_reads_files_has_no_privileges_and_no_network(pla
     assert lines["CapEff"].strip("0") == ""
     assert lines["NoNewPrivs"] == "1"
     assert seen["net"] != str(_OWN_NETWORK)
+    groups = cgroups.list_process_files(place.scanner._cgroup)
+    assert not groups or place.scanner._cgroup in seen["group"]
 
 
 def _nested_zip(depth: int, content: bytes) -> bytes:

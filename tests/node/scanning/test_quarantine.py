@@ -1,9 +1,12 @@
 """Files are moved to the store and back, and are never missing from both places, wherever the work stops."""
 
+import dataclasses
+import errno
 import hashlib
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -192,5 +195,81 @@ def test_a_restore_that_stops_anywhere_never_loses_the_file_and_can_be_repeated(
         store.restore("det_1")
     assert _file(store).read_bytes() == CONTENT
     assert _file(store).stat().st_nlink == 1
+    assert store.list_held() == ()
+    assert list(store.staging.iterdir()) == []
+
+
+def test_a_changed_file_with_a_new_one_in_its_place_can_be_restored(
+    store: Quarantine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _file(store).write_bytes(b"changed since the scan")
+    describe = Quarantine._describe
+
+    def put_new_file(self: Quarantine, *args: Any) -> Quarantined:
+        _file(store).write_bytes(b"new")
+        return describe(self, *args)
+
+    monkeypatch.setattr(Quarantine, "_describe", put_new_file)
+    with pytest.raises(FileGone):
+        store.isolate(_wanted())
+    assert store.list_held() == ("det_1",)
+    with pytest.raises(QuarantineFailed, match="another file"):
+        store.restore("det_1", PATH)
+    _file(store).unlink()
+    store.restore("det_1", PATH)
+    assert _file(store).read_bytes() == b"changed since the scan"
+    assert store.list_held() == ()
+
+
+def test_a_file_that_is_written_while_it_is_copied_stays_where_it_was(
+    store: Quarantine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = Quarantine._used_bytes
+
+    def write_more(self: Quarantine) -> int:
+        with (self.staging / "det_1").open("ab") as file:
+            file.write(b"more")
+        return used(self)
+
+    monkeypatch.setattr(Quarantine, "_used_bytes", write_more)
+    with pytest.raises(FileGone, match="changed"):
+        store.isolate(_wanted())
+    assert _file(store).read_bytes() == CONTENT + b"more"
+    assert list(store.store.iterdir()) == []
+
+
+def test_a_node_without_room_keeps_no_malware_active(
+    store: Quarantine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = dataclasses.replace(store, is_short=lambda: True)
+    assert short.isolate(_wanted()).staged
+    assert list(store.store.iterdir()) == []
+    short.restore("det_1")
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "write_file", fail)
+        store.isolate(_wanted())
+    assert not _file(store).exists()
+    assert store.find("det_1") is None
+    store.restore("det_1", PATH)
+    assert _file(store).read_bytes() == CONTENT
+
+
+def test_a_good_file_takes_the_place_and_gives_it_back(store: Quarantine, tmp_path: Path) -> None:
+    good = tmp_path / "good.php"
+    good.write_bytes(b"<?php // good")
+    for _ in range(2):
+        store.isolate(_wanted(), good)
+        assert _file(store).read_bytes() == b"<?php // good"
+    assert _file(store).stat().st_mode & 0o777 == 0o604
+    _file(store).write_bytes(b"<?php // an update")
+    with pytest.raises(QuarantineFailed, match="another file"):
+        store.restore("det_1")
+    _file(store).write_bytes(b"<?php // good")
+    store.restore("det_1")
+    assert _file(store).read_bytes() == CONTENT
     assert store.list_held() == ()
     assert list(store.staging.iterdir()) == []

@@ -340,7 +340,7 @@ async def test_huge_rows_are_not_read(site: Site):
 
 
 async def test_a_large_result_is_written_as_lines(site: Site, other: Site, tmp_path: Path):
-    queries, file = site.node.runtime.cms._queries, tmp_path / "result"
+    queries, file = site.node.runtime.cms.queries, tmp_path / "result"
 
     async def write(query: str, *params: Any, compress: bool = True) -> list[dict[str, Any]]:
         statement = msgspec.json.encode({"query": query, "params": params})

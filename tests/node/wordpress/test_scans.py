@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from stead.node.drivers.driver import Refusal
@@ -142,14 +143,93 @@ async def test_the_inventory_names_wordpress_its_plugins_and_its_themes(shared: 
     assert any(type_ == "theme" for type_, _ in found)
 
 
-async def test_the_main_file_of_a_plugin_is_found_and_may_not_be_moved(shared: Site) -> None:
+async def test_the_main_file_of_a_plugin_that_the_site_uses_may_not_be_moved(shared: Site) -> None:
     code = b"<?php\n/*\nPlugin Name: Bad\nVersion: 1\n*/\neval(base64_decode('cGhwaW5mbygpOw=='));\n"
-    file = put(shared, "wp-content/plugins/bad/bad.php", code)
-    other = put(shared, "wp-content/plugins/bad/other.php", SHELL)
-    found = {each.path: each.movable for each in (await scan(shared)).findings}
-    assert found == {"wp-content/plugins/bad/bad.php": False, "wp-content/plugins/bad/other.php": True}
-    for each in (file, other):
-        each.unlink()
+    paths = [f"wp-content/plugins/bad/{name}.php" for name in ("bad", "unused", "other")]
+    files = [put(shared, path, code) for path in paths[:2]] + [put(shared, paths[2], SHELL)]
+    where = "where option_name = 'active_plugins'"
+    ((before,),) = shared.query(f"select option_value from {{schema}}.wp_options {where}")
+    active = 'a:1:{i:0;s:11:"bad/bad.php";}'
+    shared.query(f"update {{schema}}.wp_options set option_value = '{active}' {where}")
+    try:
+        found = {each.path: each.movable for each in (await scan(shared)).findings}
+    finally:
+        shared.query(f"update {{schema}}.wp_options set option_value = '{before}' {where}")
+        for each in files:
+            each.unlink()
+    # A comment at its beginning makes no file indispensable.
+    assert found == dict(zip(paths, (False, True, True), strict=True))
+
+
+async def test_a_file_that_the_site_needs_is_replaced_by_the_one_of_its_image(shared: Site) -> None:
+    file = max((shared.paths.content / "themes").glob("*/functions.php"))
+    good, before = file.read_bytes(), file.stat()
+    file.write_bytes(good + SHELL.removeprefix(b"<?php").removesuffix(b"?>\n") + b"\n")
+    (found,) = (await scan(shared)).findings
+    assert (found.path, found.movable) == (f"wp-content/{file.relative_to(shared.paths.content)}", True)
+    (detection,), moved = await quarantine(shared, found)
+    assert [(each.outcome, each.replaced) for each in moved.items] == [("quarantined", True)]
+    after = file.stat()
+    assert file.read_bytes() == good
+    assert (after.st_uid, after.st_mode) == (before.st_uid, before.st_mode)
+    assert (await scan(shared)).findings == ()
+    assert (await shared.get("/")).status_code == 200
+    # Only the copy that was put there is replaced by a restored file.
+    await restore(shared, detection)
+    assert b"eval(" in file.read_bytes()
+    file.write_bytes(good)
+
+
+async def test_what_a_customer_puts_in_the_place_of_a_table_sees_nothing_of_others(shared: Site) -> None:
+    """The view runs with the rights of whoever reads it."""
+    await scan(shared)
+    shared.query("rename table {schema}.wp_posts to {schema}.kept_posts")
+    shared.query(
+        "create definer = '" + shared.schema + "' sql security invoker view {schema}.wp_posts as"
+        " select group_concat(distinct table_schema) as ID, 'post' as post_type,"
+        " '<script src=https://evil.example/x.js></script>' as post_content from information_schema.tables"
+    )
+    try:
+        (found,) = (await scan(shared)).findings
+    finally:
+        shared.query("drop view {schema}.wp_posts")
+        shared.query("rename table {schema}.kept_posts to {schema}.wp_posts")
+    assert found.path.startswith("database:posts/")
+    assert "mysql" not in found.path
+    assert shared.schema in found.path
+
+
+async def test_a_database_that_cannot_be_read_does_not_hide_infected_files(shared: Site) -> None:
+    await scan(shared)
+    file = put(shared, "wp-content/uploads/hidden.php", SHELL)
+    where = "where option_name = 'siteurl'"
+    ((address,),) = shared.query(f"select option_value from {{schema}}.wp_options {where}")
+    shared.query(f"update {{schema}}.wp_options set option_value = 'http://[' {where}")
+    shared.query("rename table {schema}.wp_posts to {schema}.kept_posts")
+    shared.query("create view {schema}.wp_posts as select * from {schema}.kept_posts")
+    shared.query("rename table {schema}.kept_posts to {schema}.moved_posts")
+    try:
+        report = await scan(shared)
+    finally:
+        shared.query("drop view {schema}.wp_posts")
+        shared.query("rename table {schema}.moved_posts to {schema}.wp_posts")
+        shared.query(f"update {{schema}}.wp_options set option_value = '{address}' {where}")
+        file.unlink()
+    assert {each.signature for each in report.findings} == {"php_eval_request", "database_changed_address"}
+    assert report.failed == 1
+    assert report.failures[0].startswith("database:posts/*: MariaDB refused to read it")
+
+
+async def test_a_report_fits_into_a_message_whatever_names_a_customer_chooses(shared: Site) -> None:
+    name = "\N{GRINNING FACE}" * 200
+    for number in range(500):
+        header = f"<?php\n/*\nPlugin Name: {name}\nVersion: 1.{number}\n*/\n"
+        put(shared, f"wp-content/plugins/a{number}.php", header.encode())
+    report = await scan(shared)
+    assert 200 < len(report.components) < 500
+    assert len(msgspec.msgpack.encode(report)) < 300_000
+    for file in (shared.paths.content / "plugins").glob("a*.php"):
+        file.unlink()
 
 
 async def test_drop_ins_and_must_use_plugins_that_are_new_are_reported_until_they_are_ignored(
@@ -210,3 +290,12 @@ async def test_a_killed_clamd_leads_to_an_error_and_never_to_a_finding(shared: S
     assert refused.value.code == "scan.engine_failed"
     server._operator = None
     assert (await scan(shared)).findings == ()
+
+
+async def test_a_site_says_when_its_plugins_were_changed_in_wordpress_itself(shared: Site) -> None:
+    load = 'require "/srv/site/wp-load.php"; require_once ABSPATH . "wp-admin/includes/plugin.php";'
+    await shared.run_php(f'{load} update_option("blogname", "Another name");')
+    assert shared.assignment.environment not in shared.node.runtime.list_changed_components()
+    put(shared, "wp-content/plugins/small.php", b"<?php\n/* Plugin Name: Small\n * Version: 1 */\n")
+    await shared.run_php(f'{load} activate_plugin("small.php"); deactivate_plugins("small.php");')
+    assert shared.assignment.environment in shared.node.runtime.list_changed_components()

@@ -142,7 +142,8 @@ async def find_reusable(tx: Tx, env: str, inputs: str) -> ReusableBuild | None:
 async def set_status(
     tx: Tx, build: str, status: BuildStatus, *, artifact: str | None = None, error: str | None = None
 ) -> bool:
-    """Change the status if the current one allows it. Returns whether it did."""
+    """Change the status if the current one allows it. Returns whether it did. Rows of builds are kept: what
+    only a running build needs is not."""
     changed = await tx.run(
         "update builds set status = $2, error = $3, artifact_id = $4,"
         " started_at = case when $2 = 'running' then $5 else started_at end,"
@@ -150,7 +151,8 @@ async def set_status(
         " manifest = case when $2 = 'running' then manifest end,"
         " config = case when $2 = 'running' then config end,"
         " envelope = case when $2 = 'running' then envelope end,"
-        " key_id = case when $2 = 'running' then key_id end"
+        " key_id = case when $2 = 'running' then key_id end,"
+        " inline = case when $2 = 'running' then inline else jsonb_set(inline, '{content}', 'null') end"
         " where id = $1 and status = any($6)",
         *(build, status, error, artifact, tx.now, previous_statuses(status)),
     )

@@ -94,12 +94,15 @@ class AcmeClient:
     async def get_authorizations(self, order: Order) -> dict[str, Authorization]:
         return {uri: await self._get_authorization(uri) for uri in order.authorizations}
 
-    def solve_challenge(self, authorization: Authorization) -> tuple[ChallengeBody, str]:
-        """The http-01 challenge, and the text that must be served at the address of its token."""
+    def solve_challenge(self, authorization: Authorization, *, by_dns: bool) -> tuple[ChallengeBody, str]:
+        """The http-01 or dns-01 challenge, and the text that must be served at the address of its token, or
+        in a TXT record."""
+        kind = challenges.DNS01 if by_dns else challenges.HTTP01
         for body in authorization.challenges:
-            if isinstance(body.chall, challenges.HTTP01):
+            if isinstance(body.chall, kind):
                 return body, str(body.chall.validation(self._key))
-        raise Problem("ca_refused", "The certificate authority offers no HTTP challenge for this domain.")
+        name = "DNS" if by_dns else "HTTP"
+        raise Problem("ca_refused", f"The certificate authority offers no {name} challenge for this domain.")
 
     async def answer_challenge(self, challenge: ChallengeBody) -> None:
         """Tell the authority that the proof can be fetched."""

@@ -8,6 +8,8 @@ import requests
 from acme import messages
 
 from stead.control.certificates.rules import Problem, shorten_detail
+from stead.control.dns_records.rules import CHALLENGE_LABEL
+from stead.control.domains.names import get_base, is_wildcard
 
 MAX_WAIT = timedelta(days=7)
 
@@ -35,6 +37,14 @@ def describe_failed_challenge(authorization: messages.Authorization, host: str) 
     if error is not None and error.code == "caa":
         return describe_refusal(error, host)
     quote = _quote(shorten_detail(error.detail)) if error is not None else ""
+    if is_wildcard(host):
+        base = get_base(host)
+        return Problem(
+            "challenge_failed",
+            f"The certificate authority looked up the TXT records of {CHALLENGE_LABEL}.{base} and did not"
+            f" find the proof.{quote} Make sure that {base} is delegated to the name servers of this"
+            " platform, and to no others.",
+        )
     return Problem(
         "challenge_failed",
         f"The certificate authority requested the proof at http://{host}/.well-known/acme-challenge/ and did"

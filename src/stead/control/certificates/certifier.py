@@ -10,6 +10,7 @@ import structlog
 
 from stead.control.certificates import store
 from stead.control.certificates.acme_client import AccountUnknown, AcmeClient, generate_key
+from stead.control.certificates.challenges import Challenges
 from stead.control.certificates.edge_publisher import (
     EdgePublisher,
     EdgesNotUpdated,
@@ -29,10 +30,11 @@ from stead.control.certificates.rules import (
     LeaseLost,
     Problem,
 )
+from stead.control.domains.names import is_wildcard
 from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database
 from stead.control.sealing import Sealer
 from stead.control.tasks import PeriodicTask, Task
-from stead.protocol.edge_records import CertificateRecord, certificate_key
+from stead.protocol.edge_records import CertificateRecord, certificate_key, name_of_host
 from stead.shared.ids import new_id
 
 log = structlog.get_logger()
@@ -67,6 +69,7 @@ class Certifier:
         self._database, self._sealer, self._authority = database, sealer, authority
         self._preflight, self._refresh_site = preflight, refresh_site
         self._publisher = ErrorTranslatingPublisher(publisher)
+        self._challenges = Challenges(database, self._publisher)
         self.renewal_checker = RenewalChecker(database, self._connect_without_account)
 
     def tasks(self) -> list[Task]:
@@ -133,13 +136,17 @@ class Certifier:
             await self._withdraw(certificate_key(published, claimed.host))
         if claimed.removed:
             if claimed.challenge is not None:
-                await self._withdraw(claimed.challenge)
+                await self._challenges.withdraw(claimed.challenge)
             await recorder.delete()
         elif claimed.stage in ("stored", "told") and claimed.chain and claimed.sealed_key:
             key = self._sealer.open(claimed.sealed_key, context=key_context(claimed.host))
             await self._publish(recorder, claimed.chain, key, is_published=claimed.stage == "told")
         else:
-            await self._preflight.check(claimed.host, claimed.region)
+            # A wildcard is proved in its zone, wherever names below it point.
+            if is_wildcard(claimed.host):
+                await self._challenges.require_zone(claimed)
+            else:
+                await self._preflight.check(claimed.host, claimed.region)
             issued = await self._issue(recorder)
             await recorder.record_issued(issued)
             await self._publish(recorder, issued.chain, issued.key, is_published=False)
@@ -152,7 +159,8 @@ class Certifier:
     ) -> None:
         claimed = recorder.claimed
         if not is_published:
-            record = CertificateRecord(chain, self._publisher.seal_key(claimed.region, claimed.host, key))
+            sealed_key = self._publisher.seal_key(claimed.region, name_of_host(claimed.host), key)
+            record = CertificateRecord(chain, sealed_key)
             version = await recorder.record_publishing()
             key_ = certificate_key(claimed.region, claimed.host)
             await self._publisher.publish(claimed.region, {key_: record}, version=version)
@@ -177,7 +185,7 @@ class Certifier:
         self, recorder: ProgressRecorder, acme: AcmeClient, placed_order: tuple[str, bytes] | None
     ) -> Issuance:
         return Issuance(
-            recorder.claimed, acme, publisher=self._publisher, recorder=recorder, placed_order=placed_order
+            recorder.claimed, acme, challenges=self._challenges, recorder=recorder, placed_order=placed_order
         )
 
     @asynccontextmanager

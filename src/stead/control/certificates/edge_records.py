@@ -6,7 +6,7 @@ from stead.control.certificates import store
 from stead.control.certificates.progress import key_context
 from stead.control.engines.postgres import Tx
 from stead.control.sealing import SealBroken, Sealer
-from stead.protocol.edge_records import CertificateRecord, EdgeRecord, certificate_key
+from stead.protocol.edge_records import CertificateRecord, EdgeRecord, certificate_key, name_of_host
 from stead.shared.edge_keys import keys_from_text, region_key, seal
 
 log = structlog.get_logger()
@@ -31,6 +31,6 @@ class CertificateRecords:
                 # The record that the edges have stays as it is, and all others are published.
                 log.error("certificate.unreadable", host=found.host)
                 continue
-            sealed = seal(region_key(self._master_key, found.region), found.host, key)
+            sealed = seal(region_key(self._master_key, found.region), name_of_host(found.host), key)
             records[certificate_key(found.region, found.host)] = CertificateRecord(found.chain, sealed)
         return records

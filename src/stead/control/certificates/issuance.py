@@ -13,9 +13,10 @@ from stead.control.certificates.acme_client import (
     generate_key,
 )
 from stead.control.certificates.acme_errors import describe_failed_challenge, describe_refusal
-from stead.control.certificates.edge_publisher import EdgePublisher, EdgesNotUpdated, region_of
+from stead.control.certificates.challenges import Challenges
+from stead.control.certificates.edge_publisher import EdgesNotUpdated
 from stead.control.certificates.rules import ClaimedCertificate, Issued, Problem
-from stead.protocol.edge_records import ChallengeRecord, challenge_key
+from stead.control.domains.names import is_wildcard
 
 
 class OrderRecorder(Protocol):
@@ -24,7 +25,7 @@ class OrderRecorder(Protocol):
     async def record_order(self, uri: str, key: bytes) -> None: ...
 
     async def record_challenge(self, record: str | None) -> None:
-        """Store the key of the challenge record that the edges have, or may have."""
+        """Store the key of the challenge that is, or may be, published."""
 
 
 class Issuance:
@@ -35,11 +36,11 @@ class Issuance:
         claimed: ClaimedCertificate,
         acme: AcmeClient,
         *,
-        publisher: EdgePublisher,
+        challenges: Challenges,
         recorder: OrderRecorder,
         placed_order: tuple[str, bytes] | None,
     ) -> None:
-        self._claimed, self._acme, self._publisher, self._recorder = claimed, acme, publisher, recorder
+        self._claimed, self._acme, self._challenges, self._recorder = claimed, acme, challenges, recorder
         self._placed_order, self._challenge = placed_order, claimed.challenge
 
     async def obtain_certificate(self) -> Issued:
@@ -83,21 +84,21 @@ class Issuance:
                 raise describe_failed_challenge(authorization, self._claimed.host)
 
     async def _complete_challenge(self, authorization: Authorization) -> None:
-        """Publish the proof. The authority is called only when every edge of the region serves it."""
-        challenge, proof = self._acme.solve_challenge(authorization)
-        region, token = self._claimed.region, challenge.chall.encode("token")
-        record = challenge_key(region, token)
+        """Publish the proof. The authority is called only when every edge of the region, or the name server,
+        serves it."""
+        challenge, proof = self._acme.solve_challenge(authorization, by_dns=is_wildcard(self._claimed.host))
+        record = self._challenges.key_of(self._claimed, challenge.chall.encode("token"))
         if self._challenge not in (None, record):
             await self._withdraw_challenge()
         await self._recorder.record_challenge(record)
         self._challenge = record
-        await self._publisher.publish(region, {record: ChallengeRecord(self._claimed.host, proof)})
+        await self._challenges.publish(self._claimed, record, proof)
         await self._acme.answer_challenge(challenge)
 
     async def _withdraw_challenge(self) -> None:
         """A challenge that cannot be withdrawn now stays recorded; the next attempt withdraws it."""
         if self._challenge is not None:
             with contextlib.suppress(EdgesNotUpdated):
-                await self._publisher.publish(region_of(self._challenge), {self._challenge: None})
+                await self._challenges.withdraw(self._challenge)
                 await self._recorder.record_challenge(None)
                 self._challenge = None

@@ -18,6 +18,7 @@ Reason = Literal[
     "ca_unreachable",
     "ca_untrusted",
     "edges",
+    "zone",
     "internal",
 ]
 
@@ -51,7 +52,10 @@ therefore cause one order per host and day, not orders without end.
 MAX_DETAIL_LENGTH = 400
 
 ORDER_STAYS_VALID: frozenset[Reason] = frozenset(
-    {"dns", "dns_unanswered", "ca_rate_limited", "ca_unreachable", "ca_untrusted", "edges", "internal"}
+    {
+        *("dns", "dns_unanswered", "zone", "edges", "internal"),
+        *("ca_rate_limited", "ca_unreachable", "ca_untrusted"),
+    }
 )
 """Reasons that do not concern the order itself: the next attempt continues with the same order."""
 

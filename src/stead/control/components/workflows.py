@@ -2,6 +2,7 @@
 not answer, so that visitors wait for nobody else."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Literal, cast
 
 from stead.control.backups.snapshot_steps import build_snapshot_steps
@@ -19,6 +20,8 @@ from stead.protocol.work import AffectedVersions, ChangeComponents, ComponentCha
 from stead.shared.ids import UploadId
 
 ComponentJob = Job[ComponentWork]
+_MAX_BYTES, _OTHER_BYTES = 30_000, 200
+"""For what is known about the vulnerabilities of a component; and of a range, without its title."""
 
 
 async def _find_production(tx: Tx, job: ComponentJob) -> Environment | None:
@@ -37,7 +40,7 @@ async def _change(tx: Tx, job: ComponentJob) -> NodeCommand:
 async def _build_change(tx: Tx, wanted: Change) -> ComponentChange:
     refused: Sequence[AffectedVersions] = ()
     if wanted.action in ("install", "update") and not wanted.force:
-        refused = await vulnerabilities.list_affected(tx, wanted.kind, wanted.slug)
+        refused = _fit(await vulnerabilities.list_affected(tx, wanted.kind, wanted.slug))
     return ComponentChange(
         wanted.action,
         cast("Literal['plugin', 'theme']", wanted.kind),
@@ -47,6 +50,13 @@ async def _build_change(tx: Tx, wanted: Change) -> ComponentChange:
         wanted.activate,
         tuple(refused),
     )
+
+
+def _fit(affected: Sequence[AffectedVersions]) -> list[AffectedVersions]:
+    """As many as fit into a message with those of other changes. The ones about the latest versions come
+    first."""
+    sizes = accumulate(len(each.title.encode()) + _OTHER_BYTES for each in affected)
+    return [each for each, size in zip(affected, sizes, strict=True) if size <= _MAX_BYTES]
 
 
 def _steps() -> list[Step]:

@@ -8,7 +8,14 @@ import structlog
 
 from stead.control.certificates.preflight import Preflight
 from stead.control.dns_records import store
-from stead.control.dns_records.rules import ADDRESSES, DEFAULT_TTL, LEASE, RETRY_AFTER, Record
+from stead.control.dns_records.rules import (
+    ADDRESSES,
+    CHALLENGES_KEPT,
+    DEFAULT_TTL,
+    LEASE,
+    RETRY_AFTER,
+    Record,
+)
 from stead.control.dns_records.values import content_of
 from stead.control.engines.postgres import Database
 from stead.control.engines.powerdns import PowerDns, PowerDnsFailed, RecordSet
@@ -52,6 +59,7 @@ class ZonePublisher:
         domains or edges are others now. Returns how many there were."""
         async with self._database.transaction() as tx:
             edges = {region: self._list_edges(region) for region in await store.list_regions(tx)}
+            await store.remove_old_challenges(tx, tx.now - CHALLENGES_KEPT)
             changed = await store.request_changed(tx, edges)
             abandoned = await store.list_abandoned(tx, limit=BATCH_SIZE)
             await store.postpone(tx, [site for site, _ in abandoned], tx.now + RETRY_AFTER)
@@ -76,6 +84,7 @@ class ZonePublisher:
                 if each.type not in ADDRESSES or each.name not in hosts
             ]
             records += self._own_records(region, hosts)
+            records += await store.list_challenges(tx, site)
         await self._server.replace_zone(zone, _sets(records), self._nameservers)
         async with self._database.transaction() as tx:
             await store.mark_published(tx, site, version, own)

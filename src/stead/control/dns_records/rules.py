@@ -26,6 +26,11 @@ CHECK_SOON, CHECK_LATER = timedelta(minutes=5), timedelta(hours=6)
 PROVE_AGAIN = timedelta(minutes=2)
 """When the TXT record of a domain that is verified without it is looked up again."""
 WITH_PRIORITY: frozenset[str] = frozenset({"MX", "SRV"})
+CHALLENGE_LABEL = "_acme-challenge"
+"""Names that begin with it are of the platform: whoever writes there gets certificates."""
+CHALLENGE_TTL = 60
+CHALLENGES_KEPT = timedelta(hours=1)
+"""Longer than an attempt to get a certificate can take. One that is older was left by a worker that died."""
 ADDRESSES: frozenset[str] = frozenset({"A", "AAAA", "CNAME"})
 """What a name has only once: either the platform or the customer says where it is."""
 _DIRECT: frozenset[str] = frozenset({"MX", "NS"})
@@ -96,6 +101,22 @@ class Record:
     priority: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """The zone of a site. Only zones of live sites are published."""
+
+    name: str
+    published_version: int
+    delegation: Delegation
+
+    @property
+    def is_published(self) -> bool:
+        return self.published_version > 0
+
+    def contains(self, name: str) -> bool:
+        return name == self.name or name.endswith(f".{self.name}")
+
+
 def zone_of(domain: str) -> str:
     """Without `www`, unless anybody can register names in the rest."""
     rest = domain.removeprefix(WWW)
@@ -112,6 +133,10 @@ def find_delegation(found: Collection[str], own: Collection[str]) -> Delegation:
 
 def require_compatible(record: Record, others: Sequence[Record], own_hosts: Collection[str]) -> None:
     """`others` are the other records of the zone; `own_hosts` the names that the platform serves."""
+    if record.name.partition(".")[0] == CHALLENGE_LABEL:
+        raise RecordConflicts(
+            reason=f"names that begin with {CHALLENGE_LABEL} are for the certificates of the platform."
+        )
     if record.type in ADDRESSES and record.name in own_hosts:
         raise RecordConflicts(
             reason=f"{record.name} is a domain of the site, so the platform itself has its addresses."

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from stead.control.dns_records.rules import Delegation, Record, VisibleRecord
+from stead.control.dns_records.rules import CHALLENGE_TTL, Delegation, Record, VisibleRecord, Zone
 from stead.control.dns_records.schema import RecordView
 from stead.control.engines.postgres import Tx
 from stead.control.http.pagination import Page, PageRequest
@@ -75,6 +75,48 @@ async def change_zone(tx: Tx, site: str, name: str, mode: str) -> str:
             " where site_id = $1 returning name",
             *(site, tx.now),
         )
+    )
+
+
+async def count_change(tx: Tx, site: str) -> int:
+    """Have the zone of a site published again. Returns its new version."""
+    return int(
+        await tx.value(
+            "update dns_zones set version = version + 1, next_attempt_at = $2 where site_id = $1"
+            " returning version",
+            *(site, tx.now),
+        )
+    )
+
+
+async def find_zone(tx: Tx, site: str) -> Zone | None:
+    return await tx.one(
+        Zone, "select name, published_version, delegation from dns_zones where site_id = $1", site
+    )
+
+
+async def insert_challenge(tx: Tx, site: str, host: str, name: str, value: str) -> None:
+    await tx.run(
+        "insert into dns_challenges (host, site_id, name, value, created_at) values ($1, $2, $3, $4, $5)",
+        *(host, site, name, value, tx.now),
+    )
+
+
+async def remove_challenge(tx: Tx, host: str) -> None:
+    for site in await tx.all(str, "delete from dns_challenges where host = $1 returning site_id", host):
+        await count_change(tx, site)
+
+
+async def remove_old_challenges(tx: Tx, before: datetime) -> None:
+    for host in await tx.all(str, "select host from dns_challenges where created_at < $1", before):
+        await remove_challenge(tx, host)
+
+
+async def list_challenges(tx: Tx, site: str) -> list[Record]:
+    return await tx.all(
+        lambda name, value: Record("TXT", name, value, CHALLENGE_TTL),
+        "select name, value from dns_challenges where site_id = $1",
+        site,
     )
 
 

@@ -11,6 +11,8 @@ from stead.shared.errors import FieldInvalid
 from stead.shared.wording import quote
 
 WWW = "www."
+WILDCARD = "*."
+MAX_LENGTH = 253
 
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _NOT_PUBLIC = frozenset(
@@ -20,6 +22,19 @@ _NOT_PUBLIC = frozenset(
     }
 )
 """Top-level domains that the public DNS does not have, or does not have for sites."""
+
+
+def normalize_name(text: str, *, own_names: Iterable[str] = ()) -> str:
+    """Like `normalize_hostname`, but `*.example.com` is accepted too. No name of the platform may be below a
+    wildcard."""
+    if not text.strip().startswith(WILDCARD):
+        return normalize_hostname(text, own_names=own_names)
+    base = normalize_hostname(text.strip().removeprefix(WILDCARD), own_names=own_names)
+    if any(own.endswith(f".{base}") for own in own_names):
+        raise FieldInvalid(param="hostname", reason=f"The platform has names under {base}.")
+    if len(base) > MAX_LENGTH - len(WILDCARD):
+        raise FieldInvalid(param="hostname", reason=f"A name can have {MAX_LENGTH} characters.")
+    return f"{WILDCARD}{base}"
 
 
 def normalize_hostname(text: str, *, own_names: Iterable[str] = (), param: str = "hostname") -> str:
@@ -39,7 +54,7 @@ def normalize_hostname(text: str, *, own_names: Iterable[str] = (), param: str =
             param=param, reason=f"{quote(text)} is not a domain name. Use for example: example.com."
         ) from None
     labels = hostname.split(".")
-    if len(labels) < 2 or len(hostname) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
+    if len(labels) < 2 or len(hostname) > MAX_LENGTH or not all(_LABEL.fullmatch(label) for label in labels):
         raise FieldInvalid(
             param=param, reason=f"{quote(text)} is not a domain name. Use for example: example.com."
         )
@@ -66,6 +81,20 @@ def list_parents(hostname: str) -> list[str]:
         return []
     labels = hostname.removesuffix(f".{registered}").split(".")
     return [*(".".join([*labels[start:], registered]) for start in range(1, len(labels))), registered]
+
+
+def is_wildcard(hostname: str) -> bool:
+    return hostname.startswith(WILDCARD)
+
+
+def get_base(hostname: str) -> str:
+    """The domain that a wildcard is below; other names are their own base."""
+    return hostname.removeprefix(WILDCARD)
+
+
+def list_wildcards_above(hostname: str) -> list[str]:
+    """The wildcards that a name is below, at any depth; without the name itself."""
+    return [f"{WILDCARD}{parent}" for parent in list_parents(hostname) if hostname != f"{WILDCARD}{parent}"]
 
 
 def get_www_sibling(hostname: str) -> str:

@@ -3,11 +3,13 @@
 from stead.control.domains import service
 from stead.control.domains.rules import (
     DomainIsPrimary,
+    DomainIsWildcard,
     DomainNotFound,
     DomainNotOfProduction,
     DomainNotVerified,
     DomainsExhausted,
     VisibleDomain,
+    WildcardNeedsZone,
 )
 from stead.control.domains.schema import DomainView, NewDomain
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
@@ -37,7 +39,14 @@ async def list_domains(call: Call, environment: VisibleEnvironment, page: PageRe
     scope=_WRITE,
     job="domain.attach",
     preview=True,
-    errors=[EnvironmentNotFound, DomainTaken, DomainsExhausted, SiteBusy, JobsWaiting],
+    errors=[
+        EnvironmentNotFound,
+        DomainTaken,
+        DomainsExhausted,
+        WildcardNeedsZone,
+        SiteBusy,
+        JobsWaiting,
+    ],
 )
 async def attach_domain(call: Call, environment: VisibleEnvironment, body: NewDomain) -> JobView:
     """Attach a domain to an environment.
@@ -45,6 +54,9 @@ async def attach_domain(call: Call, environment: VisibleEnvironment, body: NewDo
     The domain is served, and gets a certificate, once it is verified: it points to this platform, or has the
     TXT record in `challenge`. Read the domain to see what is missing. Public suffixes and names of the
     platform are refused.
+
+    `*.example.com` is every name directly below `example.com` that is not attached itself. It needs the DNS
+    zone of the domain here, and the TXT record in any case.
     """
     return await service.attach(call.tx, environment, body, call.context)
 
@@ -87,7 +99,14 @@ async def verify_domain(call: Call, environment: VisibleEnvironment, domain: Vis
     scope=_WRITE,
     job="domain.attach",
     preview=True,
-    errors=[*_FINDING, DomainNotVerified, DomainNotOfProduction, SiteBusy, JobsWaiting],
+    errors=[
+        *_FINDING,
+        DomainNotVerified,
+        DomainNotOfProduction,
+        DomainIsWildcard,
+        SiteBusy,
+        JobsWaiting,
+    ],
 )
 async def make_domain_primary(call: Call, environment: VisibleEnvironment, domain: VisibleDomain) -> JobView:
     """Make a verified domain of production the primary one, which is the `domain` of the site.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from stead.control.domains.names import get_base
 from stead.control.http.principal import Mode
 from stead.shared.errors import Conflict, NotFound, QuotaExceeded
 from stead.shared.ids import DomainId
@@ -86,8 +87,8 @@ class ServedName:
 
 
 def challenge_name(hostname: str) -> str:
-    """Where the TXT record that proves a name must be."""
-    return f"{CHALLENGE_PREFIX}{hostname}"
+    """Where the TXT record that proves a name must be: for a wildcard, at the domain that it is below."""
+    return f"{CHALLENGE_PREFIX}{get_base(hostname)}"
 
 
 def compute_delay(attempts: int) -> timedelta:
@@ -118,6 +119,24 @@ class DomainNotOfProduction(Conflict):
     code = "domain.not_of_production"
     message = "{hostname} is a domain of an environment besides production."
     remedy = "Attach the domain to the production environment. Only its domains can be the primary one."
+
+
+class DomainIsWildcard(Conflict):
+    code = "domain.is_wildcard"
+    message = "{hostname} is a wildcard, and the primary domain has to be one name."
+    remedy = "Attach a name without `*` and make it the primary one."
+
+
+class WildcardNeedsZone(Conflict):
+    code = "domain.needs_zone"
+    message = "The certificate of {hostname} needs a DNS zone on this platform: {reason}"
+    remedy = "Do what the message says and attach the wildcard again. Names without `*` need no zone."
+
+
+class DomainsOverlap(Conflict):
+    code = "domain.overlaps"
+    message = "The new owner and the current one would have names below one wildcard domain."
+    remedy = "Detach the wildcard, or the names that are below it, before the site changes its owner."
 
 
 class DomainsExhausted(QuotaExceeded):

@@ -58,7 +58,7 @@ class DomainView(Struct):
 
 
 class NewDomain(Struct, forbid_unknown_fields=True):
-    hostname: Annotated[Hostname, Meta(description="Internationalized names are accepted.")]
+    hostname: Annotated[Hostname, Meta(description="Internationalized names and wildcards are accepted.")]
     redirect_to_primary: Annotated[
         bool, Meta(description="Redirect visitors to the primary domain.", examples=[False])
     ] = False

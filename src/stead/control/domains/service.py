@@ -6,7 +6,7 @@ from math import ceil
 
 from stead.control.certificates import service as certificates
 from stead.control.certificates.schema import TlsView
-from stead.control.domains import store
+from stead.control.domains import store, wildcards
 from stead.control.domains.events import (
     DOMAIN_ATTACH_FAILED,
     DOMAIN_ATTACHED,
@@ -16,16 +16,26 @@ from stead.control.domains.events import (
     DOMAIN_VERIFIED,
 )
 from stead.control.domains.jobs import ATTACH, MAKE_PRIMARY, AttachWork, PrimaryWork
-from stead.control.domains.names import get_www_sibling, list_parents, normalize_hostname
+from stead.control.domains.names import (
+    get_base,
+    get_www_sibling,
+    is_wildcard,
+    list_parents,
+    list_wildcards_above,
+    normalize_hostname,
+    normalize_name,
+)
 from stead.control.domains.rules import (
     MAX_DOMAINS,
     VERIFY_INTERVAL,
     Claim,
     DomainIsPrimary,
+    DomainIsWildcard,
     DomainNotFound,
     DomainNotOfProduction,
     DomainNotVerified,
     DomainsExhausted,
+    DomainsOverlap,
     NewClaim,
     ServedName,
     VisibleDomain,
@@ -76,16 +86,22 @@ async def attach(tx: Tx, env: VisibleEnvironment, new: NewDomain, context: ApiCo
             param="redirect_to_primary" if new.redirect_to_primary else "include_www",
             reason="Only domains of the production environment can redirect to the primary domain.",
         )
-    hostname = normalize_hostname(new.hostname, own_names=context.own_names)
+    hostname = normalize_name(new.hostname, own_names=context.own_names)
+    mode = (await environments.get_site_owner(tx, env.site_id)).mode
+    if is_wildcard(hostname):
+        if new.include_www:
+            raise FieldInvalid(
+                param="include_www", reason="A wildcard includes the name with `www.` already."
+            )
+        await wildcards.require_zone(tx, env.site_id, hostname, mode, context)
     wanted = {hostname: new.redirect_to_primary}
     if new.include_www:
         wanted[normalize_hostname(get_www_sibling(hostname), own_names=context.own_names)] = True
     if await store.count_of_site(tx, env.site_id) + len(wanted) > MAX_DOMAINS:
         raise DomainsExhausted(limit=MAX_DOMAINS)
-    mode = (await environments.get_site_owner(tx, env.site_id)).mode
+    await store.lock_hostnames(tx, wanted)
     made: dict[str, str] = {}
-    # In the order of their names, so that two requests for the same names do not wait for each other.
-    for name in sorted(wanted):
+    for name in wanted:
         claim = NewClaim(name, env.site_id, env.id, env.owner, mode, redirect_to_primary=wanted[name])
         made[name] = await claim_name(tx, claim, verify=context.verify_domains)
     work = AttachWork(env.id, [made[name] for name in wanted])
@@ -97,10 +113,11 @@ async def claim_name(tx: Tx, claim: NewClaim, *, verify: bool) -> str:
     """Add a name to an environment, and return the id of the domain.
 
     Test mode has names of its own, which are simulated and verified at once. A name is refused if somebody
-    has it. Several owners may claim a name that nobody has: the first one to prove it gets it, so that nobody
-    can keep a name from its owner by claiming it first.
+    has it, or if another owner has a wildcard above it or names below it. Several owners may claim a name
+    that nobody has: the first one to prove it gets it, so that nobody can keep a name from its owner by
+    claiming it first.
     """
-    await store.lock_hostname(tx, claim.hostname)
+    await store.lock_hostnames(tx, [claim.hostname])
     await store.release_expired(tx, claim.hostname)
     at_once = claim.mode == "test" or not verify
     for rival in await store.list_rivals(tx, claim.hostname, claim.mode):
@@ -111,15 +128,31 @@ async def claim_name(tx: Tx, claim: NewClaim, *, verify: bool) -> str:
             await store.delete(tx, rival.id)
         elif is_own or rival.is_verified:
             raise DomainTaken(domain=claim.hostname)
+    if await store.overlaps_another(tx, claim.hostname, claim.owner, claim.mode):
+        raise DomainTaken(domain=claim.hostname)
+    # A wildcard is proved at its base, so one record proves both if the site has the base too.
+    base = get_base(claim.hostname)
+    known = await store.find_challenge(tx, claim.site_id, base) if base != claim.hostname else None
     domain = new_id("dom")
-    await store.insert(tx, domain, claim, f"stead-{secrets.token_hex(16)}", verified=at_once)
+    await store.insert(tx, domain, claim, known or f"stead-{secrets.token_hex(16)}", verified=at_once)
     return domain
 
 
 async def lock_names(tx: Tx, site: str, domain: str) -> None:
     """Nobody else can claim the names of a site, or its former domain, before the transaction ends."""
-    for hostname in sorted({domain, *await store.list_hostnames(tx, site)}):
-        await store.lock_hostname(tx, hostname)
+    await store.lock_hostnames(tx, {domain, *await store.list_hostnames(tx, site)})
+
+
+async def require_no_overlap(tx: Tx, site: str, owner: str) -> None:
+    """Before a site changes its owner: none of its names may be below a wildcard of somebody else, and none
+    of its wildcards above the name of somebody else."""
+    claims = await store.list_claims_of_site(tx, site)
+    await store.lock_hostnames(tx, {claim.hostname for claim in claims})
+    for claim in claims:
+        if claim.status == "verified" and await store.overlaps_another(
+            tx, claim.hostname, owner, claim.mode, besides=site
+        ):
+            raise DomainsOverlap
 
 
 async def has_primary(tx: Tx, site: str) -> bool:
@@ -140,6 +173,8 @@ async def make_primary(tx: Tx, env: VisibleEnvironment, domain: VisibleDomain) -
     require_changeable(env.site_status, env.status)
     if env.type != "production":
         raise DomainNotOfProduction(hostname=domain.hostname)
+    if is_wildcard(domain.hostname):
+        raise DomainIsWildcard(hostname=domain.hostname)
     if domain.status != "verified":
         raise DomainNotVerified(hostname=domain.hostname)
     previous = await store.get_primary(tx, env.site_id)
@@ -200,6 +235,11 @@ async def list_served(tx: Tx, env: str) -> list[ServedName]:
     return await store.list_served(tx, env)
 
 
+async def list_served_hosts(tx: Tx, env: str) -> list[str]:
+    """Without wildcards, which are no hosts."""
+    return [name.hostname for name in await list_served(tx, env) if not is_wildcard(name.hostname)]
+
+
 async def list_hostnames(tx: Tx, site: str) -> list[str]:
     """All names of a site, verified or not."""
     return await store.list_hostnames(tx, site)
@@ -207,7 +247,9 @@ async def list_hostnames(tx: Tx, site: str) -> list[str]:
 
 async def choose_host(tx: Tx, env: str, otherwise: str) -> str:
     """The host at which visitors reach an environment: a verified name that does not redirect, if any."""
-    return next((name.hostname for name in await list_served(tx, env) if not name.redirect_to), otherwise)
+    served = await list_served(tx, env)
+    hosts = (name.hostname for name in served if not name.redirect_to and not is_wildcard(name.hostname))
+    return next(hosts, otherwise)
 
 
 async def list_claims(tx: Tx, domains: Sequence[str]) -> list[Claim]:
@@ -241,7 +283,10 @@ async def explain_challenge(tx: Tx, claim: Claim) -> str | None:
     """Why only a TXT record proves a name; None if it is enough that the name points here."""
     if await store.belonged_to_another(tx, [claim.hostname], claim.owner):
         return "it belonged to another account in the last 30 days"
-    if await store.belonged_to_another(tx, list_parents(claim.hostname), claim.owner):
+    if is_wildcard(claim.hostname):
+        return "it is a wildcard"
+    above = [*list_parents(claim.hostname), *list_wildcards_above(claim.hostname)]
+    if await store.belonged_to_another(tx, above, claim.owner):
         return "a domain above it belongs to another account"
     rivals = await store.list_rivals(tx, claim.hostname, claim.mode, besides=claim.id)
     if any(rival.owner != claim.owner for rival in rivals):
@@ -255,7 +300,7 @@ async def complete_verification(tx: Tx, domain: str, *, by_record: bool) -> Clai
     claim = await store.get_claim(tx, domain)
     if claim is None or claim.is_released:
         return None
-    await store.lock_hostname(tx, claim.hostname)
+    await store.lock_hostnames(tx, [claim.hostname])
     await store.release_expired(tx, claim.hostname)
     claim = await store.get_claim(tx, domain)
     if claim is None or claim.status != "pending":
@@ -265,7 +310,9 @@ async def complete_verification(tx: Tx, domain: str, *, by_record: bool) -> Clai
         return None
     if not by_record and await explain_challenge(tx, claim) is not None:
         return None
-    if any(rival.is_verified for rival in rivals):
+    if any(rival.is_verified for rival in rivals) or await store.overlaps_another(
+        tx, claim.hostname, claim.owner, claim.mode
+    ):
         await fail(tx, claim, TAKEN_MEANWHILE)
         return None
     for rival in rivals:

@@ -1,9 +1,10 @@
 """Rows of domains. A row of a name that was given up stays for 30 days: it says who had the name."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from stead.control.domains.names import get_base, is_wildcard, list_wildcards_above
 from stead.control.domains.rules import (
     LATELY,
     NOT_LOOKED_UP,
@@ -72,9 +73,13 @@ async def page(tx: Tx, env: VisibleEnvironment, request: PageRequest) -> Any:
     )
 
 
-async def lock_hostname(tx: Tx, hostname: str) -> None:
-    """Only one transaction at a time decides who has a name."""
-    await tx.run("select pg_advisory_xact_lock(hashtextextended('domain:' || $1, 0))", hostname)
+async def lock_hostnames(tx: Tx, hostnames: Collection[str]) -> None:
+    """Only one transaction at a time decides who has a name. Whoever decides about a wildcard waits for those
+    who decide about names below it. The order is the same for all, so that no two wait for each other."""
+    above = {each for hostname in hostnames for each in list_wildcards_above(hostname)} - set(hostnames)
+    for name in sorted({*hostnames, *above}):
+        lock = "pg_advisory_xact_lock_shared" if name in above else "pg_advisory_xact_lock"
+        await tx.run(f"select {lock}(hashtextextended('domain:' || $1, 0))", name)
 
 
 async def insert(tx: Tx, domain: str, claim: NewClaim, challenge: str, *, verified: bool) -> None:
@@ -132,6 +137,34 @@ async def list_rivals(tx: Tx, hostname: str, mode: Mode, *, besides: str = "") -
         " where d.hostname = $1 and d.mode = $2 and d.id <> $3"
         " and (d.released_at is null or d.next_check_at is not null) order by d.id",
         *(hostname, mode, besides),
+    )
+
+
+async def overlaps_another(tx: Tx, hostname: str, owner: str, mode: Mode, *, besides: str = "") -> bool:
+    """Whether another owner has a wildcard that the name is below, or a name below this wildcard. The
+    site `besides` is left out."""
+    # Names are compared backwards, so that an index finds those that end with the base.
+    below = f"{get_base(hostname)[::-1]}." if is_wildcard(hostname) else ""
+    another = (
+        "select from domains d join sites s on s.id = d.site_id where d.mode = $2 and d.status = 'verified'"
+        f" and d.released_at is null and {_IS_HELD} and {_OWNER} <> $3 and d.site_id <> $4"
+    )
+    return bool(
+        await tx.value(
+            f"select exists ({another} and d.hostname = any($5)) or exists ({another} and d.hostname <> $6"
+            ' and reverse(d.hostname) collate "C" >= $7 and reverse(d.hostname) collate "C" < $8)',
+            *(tx.now, mode, owner, besides, list_wildcards_above(hostname), hostname),
+            *(below, f"{below[:-1]}/" if below else ""),
+        )
+    )
+
+
+async def find_challenge(tx: Tx, site: str, hostname: str) -> str | None:
+    """The value of the TXT record of a domain of the site."""
+    return await tx.one(
+        str,
+        "select challenge from domains where site_id = $1 and hostname = $2 and released_at is null",
+        *(site, hostname),
     )
 
 

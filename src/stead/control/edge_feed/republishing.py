@@ -10,7 +10,7 @@ from stead.control.edge_feed import announcements, store
 from stead.control.edge_feed.feed import EdgeFeed
 from stead.control.edge_feed.records import Records
 from stead.control.engines.postgres import Database, Tx
-from stead.protocol.edge_records import CompleteRecord, complete_key, kind_and_name
+from stead.protocol.edge_records import CompleteRecord, complete_key, host_of_name, kind_and_name
 
 SITES_AT_ONCE = 200
 KEYS_AT_ONCE = 1_000
@@ -129,4 +129,6 @@ def _is_known(key: str, known: Mapping[str, set[str]]) -> bool:
 def _kind_and_owner(key: str) -> tuple[str, str]:
     """The name of a part of a site's redirects is the site and a number."""
     kind, name = kind_and_name(key)
+    if kind in ("host", "certificate"):
+        return kind, host_of_name(name)
     return kind, name.partition(".")[0] if kind == "redirects" else name

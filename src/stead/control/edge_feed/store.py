@@ -8,7 +8,8 @@ _RECORD_SOURCE = """
     case when a.suspended_at is null then e.status else 'suspended' end, s.region, s.runtime, s.mode,
     e.node_id, e.release,
     array(select d.path from malware_detections d where d.env_id = e.id and d.source = 'file'
-      and d.status = 'quarantined' and length(d.path) <= 300 order by d.id desc limit 100)
+      and d.status = 'quarantined' and not d.replaced and octet_length(d.path) <= 300
+      order by d.id desc limit 100)
   from environments e join sites s on s.id = e.site_id left join accounts a on a.id = s.account_id
 """
 _NEXT_VERSION = """

@@ -34,10 +34,14 @@ WITHOUT_TOOLCHAIN: dict[Language, str] = {
 
 MOST_FUNCTIONS = 50
 """Of one site: all of them are in one edge record."""
+MOST_WITH_DELETED = 2 * MOST_FUNCTIONS
+"""Of one site, with those that were deleted and wait for their removal: each of them is a job."""
 MOST_VERSIONS = 20
 """Of one function; older ones are forgotten."""
 MAX_SOURCE_BYTES = 256 << 10
 MAX_ENV_BYTES = 64 << 10
+MAX_SETTINGS_BYTES = 256 << 10
+"""The variables and bindings of all functions of a site: a node gets them in one message."""
 DEFAULT_PREFIX = "/_fn/"
 FIRST_COMPATIBILITY_DATE = "2026-11-01"
 LIMITED_AGAIN_AFTER = timedelta(minutes=15)
@@ -190,7 +194,7 @@ class BindingUnsupported(InvalidRequest):
 class FunctionsExhausted(QuotaExceeded):
     code = "quota.functions"
     message = "A site has at most {limit} functions."
-    remedy = "Delete a function that is not needed any more."
+    remedy = "Delete a function that is not needed any more, or wait until deleted ones are removed."
 
 
 class SecretMissing(Conflict):

@@ -24,6 +24,7 @@ from stead.control.functions.jobs import FunctionDeployment, FunctionRemoval
 from stead.control.functions.rules import (
     FILENAMES,
     MOST_FUNCTIONS,
+    MOST_WITH_DELETED,
     BuildState,
     Function,
     FunctionNotFound,
@@ -103,7 +104,8 @@ async def create(tx: Tx, caller: Principal, new: NewFunction) -> tuple[VisibleSi
     compatibility_date = new.compatibility_date or tx.now.date().isoformat()
     validation.require_compatibility_date(compatibility_date, tx.now.date())
     await store.lock_site(tx, site.id)
-    if await store.count(tx, site.id) >= MOST_FUNCTIONS:
+    waiting = await store.count_with_deleted(tx, site.id) >= MOST_WITH_DELETED
+    if waiting or await store.count(tx, site.id) >= MOST_FUNCTIONS:
         raise FunctionsExhausted(limit=MOST_FUNCTIONS)
     await _validate(tx, site.id, "", new.slug, new.route_path, msgspec.structs.asdict(new))
     filename = (new.filename or FILENAMES[new.language]) if new.source else new.filename
@@ -134,6 +136,8 @@ async def _validate(
     validation.require_route(route_path)
     validation.require_bindings(bindings, slug)
     validation.require_variables(settings["env"], settings["secret_refs"], bindings)
+    others = await store.measure_settings_of_others(tx, site, function)
+    validation.require_small_settings(settings["env"], bindings, others)
     path = route_of(slug, route_path)
     for other_slug, other_route in await store.list_routes_of_others(tx, site, function):
         if other_slug == slug:
@@ -363,6 +367,10 @@ async def set_served(tx: Tx, function: str, version: str | None) -> None:
 
 async def set_active(tx: Tx, function: str, version: str) -> None:
     await store.set_active(tx, function, version)
+    await store.forget_old_versions(tx, function)
+
+
+async def forget_old_versions(tx: Tx, function: str) -> None:
     await store.forget_old_versions(tx, function)
 
 

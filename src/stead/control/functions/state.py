@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from stead.control.engines.nats_state import RevisionConflict, StateEntry, StateStream
-from stead.control.functions.state_quota import StateQuota, StateQuotaExceeded
+from stead.control.functions.state_quota import StateQuota, StateQuotaExceeded, measure
 from stead.protocol.function_state import StateQuestion
 from stead.protocol.subjects import state_stream, state_subject
 from stead.shared.token_bucket import TokenBuckets
@@ -25,7 +25,9 @@ MOST_LISTED = 100
 MOST_READ = 200
 """How many keys a page looks at: those that are gone do not count as listed."""
 LISTED_PER_SECOND, LISTED_BURST = 20_000.0, 100_000
-"""Of one environment. NATS goes through all keys of a namespace for each page."""
+"""Of one environment. NATS goes through all keys of a namespace for each page, and sends them."""
+LISTED_BYTES, READ_COST = 100, 20
+"""How many bytes of keys count as one key, and how much a key that is read costs: a request to NATS."""
 MAX_TTL_SECONDS = 365 * 86_400
 MAX_LOCK_SECONDS = 3600
 ATTEMPTS = 30
@@ -34,6 +36,7 @@ DELETED = "Stead-Deleted"
 EXPIRES = "Stead-Expires"
 _DELETION_KEPT_SECONDS = 60
 _LARGEST = 1 << 53
+_LONGEST_NUMBER = str(-_LARGEST).encode()
 
 Answer = dict[str, Any]
 
@@ -75,7 +78,7 @@ class FunctionState:
             return _error("state.conflict", "The key was changed by somebody else.")
         except StateQuotaExceeded as full:
             return _error("state.quota", str(full))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             return _error("request.invalid", f"The arguments of {question.op} are not valid.")
 
     async def _get(self, question: StateQuestion) -> Answer | None:
@@ -93,8 +96,8 @@ class FunctionState:
             known = 0 if self._is_gone(entry) else entry.revision
             if wanted is not None and int(wanted) != known:
                 raise RevisionConflict
-            before = 0 if self._is_gone(entry) else len(entry.data) + len(key)
-            change = len(value) + len(key) - before
+            before = 0 if self._is_gone(entry) else measure(key, entry.data)
+            change = measure(key, value) - before
             try:
                 async with self._quota.reserve(question.environment, keys=int(before == 0), size=change):
                     return {"revision": await self._write(question, "k", key, value, entry, headers, ttl)}
@@ -119,7 +122,7 @@ class FunctionState:
             except RevisionConflict:
                 await _wait_a_moment()
                 continue
-            await self._quota.release(question.environment, keys=1, size=len(entry.data) + len(key))
+            await self._quota.release(question.environment, keys=1, size=measure(key, entry.data))
             return True
         raise StateRefused("state.busy", "The key is changed by too many others at the same time.")
 
@@ -131,7 +134,7 @@ class FunctionState:
             raise StateRefused("state.rate_limited", "The functions of the site list their keys too often.")
         subject = state_subject(question.environment, "k", question.namespace)
         found = await self._stream.list_subjects(state_stream(question.environment), f"{subject}.*")
-        self._listings.charge(question.environment, len(found))
+        self._listings.charge(question.environment, max(len(found), sum(map(len, found)) / LISTED_BYTES))
         keys = sorted(bytes.fromhex(name.rpartition(".")[2]) for name in found)
         wanted = [key for key in keys if key.startswith(prefix) and key > after]
         shown: list[str] = []
@@ -140,6 +143,7 @@ class FunctionState:
             if len(shown) == limit:
                 break
             last = key
+            self._listings.charge(question.environment, READ_COST)
             if not self._is_gone(await self._read(question, "k", key)):
                 shown.append(key.decode("utf-8", "replace"))
         has_more = bool(wanted) and last != wanted[-1]
@@ -156,9 +160,7 @@ class FunctionState:
         value = msgspec.json.encode(_Lock(until))
         new = int(not entry.data)
         try:
-            async with self._quota.reserve(
-                question.environment, keys=new, size=new * (len(key) + len(value))
-            ):
+            async with self._quota.reserve(question.environment, keys=new, size=new * measure(key, value)):
                 token = await self._write(question, "l", key, value, entry, {}, ttl + _DELETION_KEPT_SECONDS)
         except RevisionConflict:
             return None
@@ -173,7 +175,7 @@ class FunctionState:
             await self._write(question, "l", key, b"", entry, {DELETED: "1"}, _DELETION_KEPT_SECONDS)
         except RevisionConflict:
             return False
-        await self._quota.release(question.environment, keys=1, size=len(entry.data) + len(key))
+        await self._quota.release(question.environment, keys=1, size=measure(key, entry.data))
         return True
 
     async def _increment(self, question: StateQuestion) -> int:
@@ -185,7 +187,9 @@ class FunctionState:
                 raise StateRefused("state.overflow", "The counter would be larger than 2^53.")
             new = int(entry.revision == 0)
             try:
-                async with self._quota.reserve(question.environment, keys=new, size=new * (len(key) + 16)):
+                async with self._quota.reserve(
+                    question.environment, keys=new, size=new * measure(key, _LONGEST_NUMBER)
+                ):
                     await self._write(question, "c", key, str(value).encode(), entry, {}, None)
             except RevisionConflict:
                 await _wait_a_moment()

@@ -13,12 +13,18 @@ from stead.control.functions import state_store
 from stead.control.functions.state import FunctionState
 from stead.control.functions.state_quota import StateQuota
 from stead.control.functions.state_turns import Turns
-from stead.protocol.function_state import ANSWER_SECONDS, StateQuestion, encode, read_question
+from stead.protocol.function_state import (
+    ANSWER_SECONDS,
+    QUESTIONS_PER_SECOND,
+    StateQuestion,
+    encode,
+    read_question,
+)
 from stead.protocol.subjects import answer
 from stead.shared.token_bucket import TokenBuckets
 
-QUESTIONS_PER_SECOND, BURST = 1000.0, 2000
-"""Of one node."""
+BURST = 2000
+"""Questions of one node at once."""
 AT_ONCE = 64
 """Of all nodes, in one worker. More wait, and their functions stop waiting."""
 REMEMBERED_SECONDS = 5.0

@@ -105,6 +105,22 @@ async def list_routes_of_others(tx: Tx, site: str, function: str) -> list[tuple[
     )
 
 
+async def count_with_deleted(tx: Tx, site: str) -> int:
+    """Also those that were deleted, until they are removed from their node."""
+    return int(await tx.value("select count(*) from functions where site_id = $1", site))
+
+
+async def measure_settings_of_others(tx: Tx, site: str, function: str) -> int:
+    """How many bytes the variables and bindings of the other functions of a site have."""
+    return int(
+        await tx.value(
+            "select coalesce(sum(octet_length(env::text) + octet_length(bindings::text)), 0) from functions"
+            " where site_id = $1 and id <> $2 and deleted_at is null",
+            *(site, function),
+        )
+    )
+
+
 async def count(tx: Tx, site: str) -> int:
     return int(
         await tx.value("select count(*) from functions where site_id = $1 and deleted_at is null", site)
@@ -268,7 +284,7 @@ async def list_limited(
         " join function_versions v on v.id = l.version, environments e"
         " where f.id = v.function_id and f.deleted_at is null and e.site_id = f.site_id"
         " and e.type = 'production' and e.node_id = $1"
-        " and (f.limited_at is null or l.moment > f.limited_at + $5) returning f.id, v.id",
+        " and (f.limited_at is null or least(l.moment, $4) > f.limited_at + $5) returning f.id, v.id",
         *(node, list(versions), list(moments), tx.now, again_after),
     )
 

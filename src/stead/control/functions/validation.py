@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from datetime import date
 
+import msgspec
+
 from stead.control.functions.rules import (
     FILENAMES,
     FIRST_COMPATIBILITY_DATE,
     MAX_ENV_BYTES,
+    MAX_SETTINGS_BYTES,
     MAX_SOURCE_BYTES,
     WITHOUT_TOOLCHAIN,
     BindingUnsupported,
@@ -68,6 +71,17 @@ def require_variables(env: dict[str, str], secret_refs: Sequence[str], bindings:
             if name in seen:
                 raise FieldInvalid(param=param, reason=f"The name {name} is used twice.")
             seen.add(name)
+
+
+def require_small_settings(env: dict[str, str], bindings: Sequence[Binding], others: int) -> None:
+    """`others` is the size of what the other functions of the site have."""
+    sizes = {"env": len(msgspec.json.encode(env)), "bindings": len(msgspec.json.encode(bindings))}
+    if sum(sizes.values()) + others > MAX_SETTINGS_BYTES:
+        reason = (
+            f"The variables and bindings of all functions of a site have at most {MAX_SETTINGS_BYTES} bytes"
+            " together."
+        )
+        raise FieldInvalid(param=max(sizes, key=lambda name: sizes[name]), reason=reason)
 
 
 def require_bindings(bindings: Sequence[Binding], slug: str) -> None:

@@ -115,6 +115,7 @@ async def _finish_with(tx: Tx, job: DeploymentJob, event: EventType) -> Results:
 async def _failed(tx: Tx, job: DeploymentJob, reason: str) -> None:
     """The undo has switched back to the version before."""
     await service.record_failure(tx, job.params.function, job.id, reason)
+    await service.forget_old_versions(tx, job.params.function)
 
 
 async def _withdraw(tx: Tx, job: RemovalJob) -> Announcement | None:

@@ -30,6 +30,8 @@ class ApiContext:
     """Asks sites, through their nodes."""
     serves_dns: bool = False
     """Whether the installation has a name server of its own."""
+    nameservers: tuple[str, ...] = ()
+    """Those to which customers delegate their domains."""
     own_names: frozenset[str] = frozenset()
     """Names of the platform, which no site may have."""
     verify_domains: bool = True

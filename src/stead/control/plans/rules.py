@@ -82,6 +82,7 @@ class StorageExhausted(QuotaExceeded):
 
 
 GB = 1_000_000_000
+MB = 1 << 20
 
 EXHAUSTED: dict[Quota, type[QuotaExceeded]] = {
     "sites": SitesExhausted,

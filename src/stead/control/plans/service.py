@@ -6,12 +6,14 @@ from stead.control.plans.rules import (
     EXHAUSTED,
     EXHAUSTED_ACCOUNT,
     GB,
+    MB,
     AccountQuota,
     Owner,
     Quota,
     StorageExhausted,
 )
 from stead.control.plans.schema import PlanView
+from stead.control.plans.store import Pool
 from stead.shared.ids import AccountId, TeamId
 
 
@@ -53,6 +55,16 @@ async def require_storage(tx: Tx, owner: Owner, *, more: int, times: int = 1) ->
     limit = await store.storage_limit(tx, owner)
     if await store.storage(tx, owner) + more > limit * GB * times:
         raise StorageExhausted(limit=limit)
+
+
+async def get_pool(tx: Tx, owner: Owner) -> Pool:
+    """The teams and accounts whose resources are counted together with those of the owner."""
+    return await store.pool_of(tx, owner)
+
+
+async def get_function_state_limit(tx: Tx, owner: Owner) -> int:
+    """How many bytes the functions of all sites of the owner may keep."""
+    return await store.function_state_limit(tx, owner) * MB
 
 
 async def of_team(tx: Tx, team: TeamId) -> PlanView | None:

@@ -137,6 +137,11 @@ async def storage_limit(tx: Tx, owner: Owner) -> int:
     return int(await tx.value(sql, owner.team_id, owner.account_id))
 
 
+async def function_state_limit(tx: Tx, owner: Owner) -> int:
+    sql = f"select max_function_state_mb from plans where name in ({_OF_OWNER})"  # noqa: S608
+    return int(await tx.value(sql, owner.team_id, owner.account_id))
+
+
 async def plan(tx: Tx, owner: Owner) -> PlanView | None:
     sites, environments = await count(tx, owner, "sites"), await count(tx, owner, "environments")
     used = UsageView(sites, environments, round(await storage(tx, owner) / GB, _DIGITS))

@@ -11,8 +11,10 @@ _VISIBLE = f"""
   and e.status <> 'deleted' and e.id = (
     select id from environments where subdomain = $7 and status <> 'deleted'
     union select env_id from deployments where permanent_host = $7 and not permanent_ended
-    union select env_id from domains
-      where hostname = $7 and mode = 'live' and status = 'verified' and released_at is null
+    union (select env_id from domains
+      where hostname in ($7, '*.' || substring($7 from position('.' in $7) + 1))
+      and mode = 'live' and status = 'verified' and released_at is null
+      order by hostname = $7 desc limit 1)
     limit 1)
 """  # noqa: S608
 

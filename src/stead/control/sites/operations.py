@@ -2,6 +2,7 @@
 
 from stead.control.certificates import service as certificates
 from stead.control.certificates.schema import TlsView
+from stead.control.domains.rules import DomainsOverlap
 from stead.control.functions import service as functions
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
@@ -124,7 +125,7 @@ async def restart_site(call: Call, site: VisibleSite) -> JobView:
     scope="sites:admin",
     errors=[
         *(SiteNotFound, SiteBusy, TeamNotFound, TargetNotAdministered, AccountNotFound),
-        *(SitesExhausted, EnvironmentsExhausted),
+        *(SitesExhausted, EnvironmentsExhausted, DomainsOverlap),
     ],
 )
 async def transfer_site(call: Call, site: VisibleSite, body: Transfer) -> TransferredView:

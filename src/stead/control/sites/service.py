@@ -242,6 +242,7 @@ async def transfer(
         await plans.require_room(
             tx, target, "environments", more=await environments.count_clones(tx, site.id)
         )
+        await domains.require_no_overlap(tx, site.id, target.team_id or target.account_id or "")
         await store.set_owner(tx, site, account=target.account_id, team=target.team_id)
     # Both owners get the event. A transfer to the current owner is one event.
     owners = [(site.account_id, site.team_id), (target.account_id, target.team_id)]

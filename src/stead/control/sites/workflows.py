@@ -128,7 +128,7 @@ async def _withdraw_redirects(tx: Tx, job: SiteJob) -> Announcement | None:
 
 async def _simulate_route(tx: Tx, job: SiteJob) -> NodeCommand | None:
     environment = await environments.get_production(tx, job.site_id)
-    names = [name.hostname for name in await domains.list_served(tx, environment.id)]
+    names = await domains.list_served_hosts(tx, environment.id)
     return await node_commands.simulate_route(tx, environment, *names, environment.subdomain)
 
 

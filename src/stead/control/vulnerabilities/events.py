@@ -15,6 +15,17 @@ class VulnerabilityMatched(Payload):
     vuln_id: Annotated[str, Meta(examples=["3f1b8c0e-5a77-4d0e-9a3a-6f0d2b1c4e5f"])]
     title: Annotated[str, Meta(examples=["Shop Kit <= 1.2.3 - Reflected Cross-Site Scripting"])]
     rating: Annotated[str, Meta(examples=["high"])]
+    record_url: Annotated[
+        str | None,
+        Meta(examples=["https://www.wordfence.com/threat-intel/vulnerabilities/id/3f1b"]),
+    ] = None
+    attribution: Annotated[
+        str,
+        Meta(
+            description="The notices and licences of the record. Show them with its title.",
+            examples=["Copyright of the source. Its licence."],
+        ),
+    ] = ""
 
 
 VULNERABILITY_MATCHED = EventType(
@@ -25,5 +36,6 @@ VULNERABILITY_MATCHED = EventType(
     data=VulnerabilityMatched,
     in_app=True,
     email=True,
-    text="{count} new vulnerabilities concern {domain}. The worst one is rated {rating}: {title}",
+    text="{count} new vulnerabilities concern {domain}. The worst one is rated {rating}: {title}"
+    " ({record_url}). {attribution}",
 )

@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+import re
 import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import msgspec
 
@@ -19,6 +20,17 @@ MAX_RECORD = 4 << 20
 _CHUNK = 1 << 20
 _SECONDS = 60.0
 _SPACE = " \t\r\n"
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""As JSON has it; PostgreSQL cannot store it."""
+_HALF = re.compile(r"\\u[dD]")
+"""How JSON may begin half of a character; most texts have none."""
+
+
+class Unreadable(NamedTuple):
+    """A record that cannot be read."""
+
+    id: str
+    reason: str
 
 
 @contextmanager
@@ -68,27 +80,34 @@ def digest_of(copy: IO[bytes]) -> str:
     return made.hexdigest()
 
 
-def read_records(copy: IO[bytes]) -> Iterator[tuple[Record, str]]:
-    """The records with their digests. Raises FeedBroken at the first that cannot be read."""
-    for id_, value in _members(copy):
+def read_records(copy: IO[bytes]) -> Iterator[tuple[Record, str] | Unreadable]:
+    """The records with their digests. Raises FeedBroken if the feed itself cannot be read."""
+    for id_, value, text in _members(copy):
         try:
             record = msgspec.convert(value, Record, strict=False)
-        except msgspec.ValidationError as error:
-            raise FeedBroken(f"The record {id_[:60]} cannot be read: {str(error)[:200]}") from None
-        yield record, hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+            if _HALF.search(text):
+                json.dumps(value, ensure_ascii=False).encode()
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
+            yield Unreadable(id_, f"The record {id_[:60]!a} cannot be read: {str(error)[:200]}")
+            continue
+        if _NUL.search(text):
+            yield Unreadable(id_, f"The record {id_[:60]!a} has a character that no text has.")
+        else:
+            yield record, hashlib.sha256(text.encode()).hexdigest()
 
 
-def _members(copy: IO[bytes]) -> Iterator[tuple[str, object]]:
+def _members(copy: IO[bytes]) -> Iterator[tuple[str, object, str]]:
+    """Keys and values, and the text of each value."""
     decoder, reader = json.JSONDecoder(), _Reader(copy)
     reader.expect("{")
     if reader.peek() == "}":
         return
     while True:
-        key = reader.decode(decoder)
+        key, _ = reader.decode(decoder)
         if not isinstance(key, str):
             raise FeedBroken("The feed is not an object of records.")
         reader.expect(":")
-        yield key, reader.decode(decoder)
+        yield key, *reader.decode(decoder)
         if reader.peek() == "}":
             return
         reader.expect(",")
@@ -115,20 +134,22 @@ class _Reader:
             raise FeedBroken("The feed is not an object of records.")
         self._place += 1
 
-    def decode(self, decoder: json.JSONDecoder) -> object:
-        """Strings and objects have an end of their own, so a value that can be read is complete."""
+    def decode(self, decoder: json.JSONDecoder) -> tuple[object, str]:
+        """The next value, and its text. Strings and objects have an end of their own, so a value that can be
+        read is complete."""
         if self.peek() not in '"{':
             raise FeedBroken("The feed is not an object of records.")
         while True:
             try:
-                value, self._place = decoder.raw_decode(self._text, self._place)
+                value, end = decoder.raw_decode(self._text, self._place)
             except (ValueError, RecursionError):
                 if len(self._text) - self._place > MAX_RECORD:
                     raise FeedBroken("A record of the feed is too large or cannot be read.") from None
                 if not self._read_more():
                     raise FeedBroken("The feed ends too early, or cannot be read.") from None
                 continue
-            return value
+            text, self._place = self._text[self._place : end], end
+            return value, text
 
     def _read_more(self) -> bool:
         piece = self._rest + self._file.read(_CHUNK)

@@ -1,5 +1,6 @@
 """What a vulnerability and a component are. No I/O."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -9,6 +10,9 @@ Rating = Literal["critical", "high", "medium", "low", "none"]
 InventoryStatus = Literal["complete", "unknown_versions", "missing"]
 
 FEED = "wordfence"
+MAX_ATTRIBUTION = 4000
+MOST_UNREADABLE = 0.01
+"""The part of a feed that may be unreadable. Those records stay as they were."""
 FETCH_EVERY = timedelta(minutes=30)
 """The limit of the feed, for the whole installation."""
 
@@ -23,7 +27,8 @@ class Range(Struct):
 class Software(Struct):
     type: str
     slug: str
-    affected_versions: dict[str, Range]
+    affected_versions: dict[str, Range] | list[Any]
+    """An empty list instead of an object, if there are none."""
     name: str = ""
     patched: bool = False
     patched_versions: list[str] = []
@@ -50,6 +55,15 @@ class Record(Struct):
 
 class FeedBroken(Exception):
     """The feed cannot be used; the last good one stays. The message says why."""
+
+
+def attribute(copyrights: Mapping[str, Any], *, brief: bool = False) -> str:
+    """The notices and licences of a record, which must be shown wherever the record is. A brief one refers to
+    the licences."""
+    fields = ("notice", "license_url") if brief else ("notice", "license", "license_url")
+    sources = [each for each in copyrights.values() if isinstance(each, dict)]
+    texts = [" ".join(str(each[name]).strip() for name in fields if each.get(name)) for each in sources]
+    return " ".join(text for text in texts if text)[:MAX_ATTRIBUTION]
 
 
 def rating_of(cvss: Cvss | None) -> Rating:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from stead.control.engines.postgres import Tx
-from stead.control.vulnerabilities.rules import FEED, Record, rating_of
+from stead.control.vulnerabilities.rules import FEED, Record, attribute, rating_of
 from stead.protocol.work import AffectedVersions, Component
 from stead.shared.component_versions import version_key
 
@@ -15,6 +15,9 @@ MATCHES = """
   and (v.key > r.from_key or (r.from_inclusive and v.key = r.from_key))
   and (r.to_key is null or v.key < r.to_key or (r.to_inclusive and v.key = r.to_key))
 """
+MAX_FINDINGS = 10_000
+"""Of an environment that are opened at once: its node decides which components it has."""
+MAX_SOURCE = 300
 _RANGE_COLUMNS = (
     "vulnerability_id, type, slug, label, from_key, from_inclusive, to_key, to_inclusive, patched,"
     " fixed_version, remediation, name"
@@ -61,6 +64,8 @@ class Unannounced:
     vulnerability_id: str
     title: str
     rating: str
+    record_url: str | None
+    copyrights: dict[str, Any]
 
 
 async def claim_feed(tx: Tx, before: datetime) -> bool:
@@ -152,7 +157,8 @@ def _ranges_of(record: Record) -> list[tuple[object, ...]]:
     """A range whose end cannot be read is open there: no site is missed."""
     rows: list[tuple[object, ...]] = []
     for software in record.software:
-        for label, each in software.affected_versions.items():
+        ranges = software.affected_versions if isinstance(software.affected_versions, dict) else {}
+        for label, each in ranges.items():
             lowest = b"" if each.from_version == "*" else version_key(each.from_version) or b""
             highest = None if each.to_version == "*" else version_key(each.to_version)
             rows.append(
@@ -174,6 +180,11 @@ def _first_fixed(versions: Sequence[str], highest: bytes | None) -> str | None:
     )
 
 
+async def keep(tx: Tx, ids: Sequence[str], generation: int) -> None:
+    """Records that are in the feed, and cannot be read."""
+    await tx.run("update vulnerabilities set generation = $2 where id = any($1)", list(ids), generation)
+
+
 async def withdraw_missing(tx: Tx, generation: int, *, limit: int) -> int:
     """Records that are no longer in the feed, and what they have matched."""
     gone = await tx.all(
@@ -192,8 +203,9 @@ async def replace_components(tx: Tx, site: str, env: str, components: Sequence[C
     await tx.run(
         "insert into component_versions (type, slug, version, key)"
         " select * from unnest($1::text[], $2::text[], $3::text[], $4::bytea[]) order by 1, 2, 3"
-        # Locks those that exist: they must not be removed now.
-        " on conflict (type, slug, version) do update set key = excluded.key",
+        # One that is removed now violates the reference below, and the step is repeated. Locking the others
+        # would let the sites of an installation wait for each other.
+        " on conflict (type, slug, version) do nothing",
         *(*lists, keys),
     )
     names = [each.name for each in given]
@@ -223,10 +235,14 @@ async def replace_components(tx: Tx, site: str, env: str, components: Sequence[C
     )
     await tx.run(
         f"""
-        insert into vulnerability_findings (env_id, vulnerability_id, version_id, site_id, opened_at)
-        select distinct c.env_id, r.vulnerability_id, v.id, c.site_id, $2::timestamptz
+        insert into vulnerability_findings (env_id, vulnerability_id, version_id, site_id, opened_at,
+          announced)
+        select distinct c.env_id, r.vulnerability_id, v.id, c.site_id, $2::timestamptz,
+          -- Its owner knows it from an earlier version.
+          exists (select from vulnerability_findings o where o.env_id = c.env_id
+            and o.vulnerability_id = r.vulnerability_id and o.announced)
         from site_components c join component_versions v on v.id = c.version_id
-        join vulnerability_ranges r on {MATCHES} where c.env_id = $1
+        join vulnerability_ranges r on {MATCHES} where c.env_id = $1 limit {MAX_FINDINGS}
         on conflict (env_id, vulnerability_id, version_id) do update set fixed_at = null
           where vulnerability_findings.fixed_at is not null
         """,  # noqa: S608
@@ -278,10 +294,15 @@ async def list_findings(tx: Tx, env: str, *, limit: int) -> list[FindingRow]:
 
 
 async def list_affected(tx: Tx, type_: str, slug: str, *, limit: int) -> list[AffectedVersions]:
-    """The ranges that end last come first."""
+    """The ranges that end last come first. Their titles name the source."""
+
+    def build(title: str, url: str | None, copyrights: dict[str, Any], *rest: Any) -> AffectedVersions:
+        source = " ".join(text for text in (url or "", attribute(copyrights, brief=True)) if text)
+        return AffectedVersions(f"{title} ({source[:MAX_SOURCE]})" if source else title, *rest)
+
     return await tx.all(
-        AffectedVersions,
-        "select u.title, r.from_key, r.from_inclusive, r.to_key, r.to_inclusive,"
+        build,
+        "select u.title, u.record_url, u.copyrights, r.from_key, r.from_inclusive, r.to_key, r.to_inclusive,"
         " coalesce(r.fixed_version, '')"
         " from vulnerability_ranges r join vulnerabilities u on u.id = r.vulnerability_id"
         " where r.type = $1 and r.slug = $2 order by r.to_key desc nulls first, u.id limit $3",
@@ -331,7 +352,7 @@ async def lock_unannounced(tx: Tx) -> Unannounced | None:
         Unannounced,
         """
         select s.id, f.env_id, s.account_id, s.team_id, s.domain, count(*) over (), u.id, u.title,
-          u.cvss_rating
+          u.cvss_rating, u.record_url, u.copyrights
         from vulnerability_findings f join vulnerabilities u on u.id = f.vulnerability_id
         join sites s on s.id = f.site_id
         where f.env_id = $1 and f.fixed_at is null and not f.announced

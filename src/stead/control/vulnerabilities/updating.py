@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from itertools import islice
+from math import inf
 from typing import IO, Any
 
 import structlog
@@ -13,11 +14,13 @@ from stead.control.engines.postgres import Database, Tx
 from stead.control.outbox.events import About, publish
 from stead.control.vulnerabilities import feed, matching_store, store
 from stead.control.vulnerabilities.events import VULNERABILITY_MATCHED
-from stead.control.vulnerabilities.rules import FETCH_EVERY, FeedBroken, Record
+from stead.control.vulnerabilities.rules import FETCH_EVERY, MOST_UNREADABLE, FeedBroken, Record, attribute
 
 BATCH_SIZE = 500
 LEAST_KEPT = 0.5
 """A feed with fewer records than this part of the last one is not believed."""
+
+_Read = tuple[Record, str] | feed.Unreadable
 
 log = structlog.get_logger()
 
@@ -58,13 +61,20 @@ async def _load(database: Database, source: str, key: str, known: str, before: i
 def _check(copy: IO[bytes]) -> tuple[int, dict[str, Any]]:
     """The number of records, and the notices of their sources."""
     count = 0
+    unreadable: list[feed.Unreadable] = []
     attribution: dict[str, Any] = {}
-    for record, _ in feed.read_records(copy):
+    for found in feed.read_records(copy):
         count += 1
-        if isinstance(record.copyrights, dict):
-            for source, notice in record.copyrights.items():
+        if isinstance(found, feed.Unreadable):
+            unreadable.append(found)
+        elif isinstance(found[0].copyrights, dict):
+            for source, notice in found[0].copyrights.items():
                 if isinstance(notice, dict) and len(attribution) < 20:
                     attribution.setdefault(source, notice)
+    if len(unreadable) > count * MOST_UNREADABLE:
+        raise FeedBroken(unreadable[0].reason)
+    for each in unreadable[:20]:
+        log.warning("vulnerabilities.record_unreadable", reason=each.reason)
     return count, attribution
 
 
@@ -73,14 +83,18 @@ async def _store(database: Database, copy: IO[bytes]) -> None:
     generation, records = time.time_ns(), feed.read_records(copy)
     while batch := await asyncio.to_thread(_take, records):
         async with database.transaction() as tx:
-            await store.put_records(tx, batch, generation)
+            await store.put_records(
+                tx, [each for each in batch if not isinstance(each, feed.Unreadable)], generation
+            )
+            # What is known about them stays.
+            await store.keep(tx, [each.id for each in batch if isinstance(each, feed.Unreadable)], generation)
     more = True
     while more:
         async with database.transaction() as tx:
             more = await store.withdraw_missing(tx, generation, limit=BATCH_SIZE) > 0
 
 
-def _take(records: Iterator[tuple[Record, str]]) -> list[tuple[Record, str]]:
+def _take(records: Iterator[_Read]) -> list[_Read]:
     return list(islice(records, BATCH_SIZE))
 
 
@@ -113,11 +127,16 @@ async def announce(tx: Tx) -> int:
         vuln_id=found.vulnerability_id,
         title=found.title,
         rating=found.rating,
+        record_url=found.record_url,
+        attribution=attribute(found.copyrights),
     )
     return 1
 
 
 async def measure(tx: Tx) -> None:
     state = await store.find_feed(tx)
-    fetched = state.fetched_at if state else None
-    metrics.vulnerability_feed_age.set((tx.now - fetched).total_seconds() if fetched else 0)
+    if state is None:
+        metrics.vulnerability_feed_age.set(0)
+    else:
+        fetched = state.fetched_at
+        metrics.vulnerability_feed_age.set((tx.now - fetched).total_seconds() if fetched else inf)

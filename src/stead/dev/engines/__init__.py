@@ -10,6 +10,7 @@ from stead.dev.engines.pebble import Pebble
 from stead.dev.engines.postgres import Postgres
 from stead.dev.engines.powerdns import PowerDns
 from stead.dev.engines.redis import Redis
+from stead.dev.engines.resolver import Resolver
 from stead.dev.engines.seaweedfs import SeaweedFS
 from stead.dev.engines.temporal import Temporal
 
@@ -23,6 +24,7 @@ ENGINES: tuple[type[Engine], ...] = (
     Nginx,
     MariaDb,
     LoopbackDns,
+    Resolver,
     Pebble,
     PowerDns,
 )

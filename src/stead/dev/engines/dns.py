@@ -10,7 +10,6 @@ from stead.dev.debian import read_package_version
 from stead.dev.engine import Documentation, Engine
 from stead.dev.packages import Packages
 from stead.dev.supervised_program import LOOPBACK, Ports
-from stead.protocol.subjects import Program
 
 PACKAGE = "pebble"
 
@@ -23,12 +22,12 @@ class LoopbackDns(Engine):
     packages: ClassVar[Packages] = Packages(debian=(PACKAGE,))
     ports: ClassVar[Ports] = Ports(("dns", "dns_management"))
     documentation: ClassVar[Documentation] = Documentation(
-        title="the DNS resolver",
-        purpose="looking up where a domain points",
-        product="any DNS resolver",
-        reason="certificates are requested only for domains that point to an edge",
-        production="the system's resolver",
-        development="Debian `pebble`: its test server, in which every name resolves to 127.0.0.1",
+        title="the DNS of made-up names",
+        purpose="development only: every name resolves to 127.0.0.1",
+        product="the test server of Pebble",
+        reason="domains that nobody has registered work too",
+        production="nothing: there is the public DNS",
+        development="Debian `pebble`",
         when_down="everything; new domains wait and show the reason",
     )
 
@@ -44,9 +43,6 @@ class LoopbackDns(Engine):
     def management_url(self) -> str:
         return f"http://{self._management_address}"
 
-    def control_settings(self, program: Program) -> dict[str, str]:
-        return {"STEAD_DNS_RESOLVER": self.address} if program is Program.WORKER else {}
-
     def find_executable(self) -> Path:
         return self.locate("pebble-challtestsrv")
 
@@ -61,6 +57,10 @@ class LoopbackDns(Engine):
         ]
 
     async def is_ready(self) -> bool:
-        query = dns.message.make_query("stead.example.", "A").to_wire()
-        length = await probes.read_bytes(self.port, len(query).to_bytes(2, "big") + query, 2)
-        return len(length) == 2
+        return await answers_queries(self.port)
+
+
+async def answers_queries(port: int) -> bool:
+    query = dns.message.make_query("stead.example.", "A").to_wire()
+    length = await probes.read_bytes(port, len(query).to_bytes(2, "big") + query, 2)
+    return len(length) == 2

@@ -8,8 +8,8 @@ from typing import ClassVar
 from stead.dev import probes
 from stead.dev.debian import read_package_version
 from stead.dev.engine import Documentation, Engine
-from stead.dev.engines.dns import LoopbackDns
 from stead.dev.engines.nginx import Nginx
+from stead.dev.engines.resolver import Resolver
 from stead.dev.files import write_json, write_private
 from stead.dev.packages import Packages
 from stead.dev.self_signed import create_certificate
@@ -25,7 +25,7 @@ class Pebble(Engine):
     name: ClassVar[str] = "pebble"
     packages: ClassVar[Packages] = Packages(debian=(PACKAGE,))
     ports: ClassVar[Ports] = Ports(("acme", "acme_management"))
-    depends_on: ClassVar[tuple[str, ...]] = ("dns",)
+    depends_on: ClassVar[tuple[str, ...]] = ("resolver",)
     documentation: ClassVar[Documentation] = Documentation(
         title="the certificate authority",
         purpose="certificates",
@@ -98,7 +98,7 @@ class Pebble(Engine):
         write_json(self._config_file, {"pebble": config})
 
     def command(self) -> list[str]:
-        resolver = self.peers[LoopbackDns].address
+        resolver = self.peers[Resolver].address
         return [str(self.find_executable()), "-config", str(self._config_file), "-dnsserver", resolver]
 
     def process_environment(self) -> dict[str, str]:

@@ -96,6 +96,11 @@ def make(cgroup: str, limits: ContainerLimits) -> None:
             _set(group / name, value)
 
 
+def list_process_files(cgroup: str) -> list[Path]:
+    """A process that writes 0 to all of them joins the group. Empty if there is no such group."""
+    return [file for file in _files(cgroup, "cgroup.procs") if file.exists()]
+
+
 def add_process(cgroup: str, pid: int) -> None:
     """Also what it starts later. Does nothing if there is no such group."""
     for path in _directories(cgroup):
@@ -123,6 +128,8 @@ def _limits_of_version_2(limits: ContainerLimits) -> dict[str, str]:
         "memory.max": str(limits.memory_mb * _MB),
         "memory.swap.max": "0",
         "cpu.max": f"{int(limits.cpus * _PERIOD)} {_PERIOD}",
+        # As runc converts shares: 2 to 262144 become 1 to 10000.
+        "cpu.weight": str(1 + (max(limits.cpu_shares, 2) - 2) * 9999 // 262142),
         "pids.max": str(limits.processes),
     }
 

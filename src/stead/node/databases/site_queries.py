@@ -155,6 +155,17 @@ class SiteQueries:
         if self._as_reader(schema, write, EXPORT_SECONDS):
             raise NotAllowed(f"The result is larger than {MAX_RESULT >> 20} MiB.")
 
+    def pass_on(
+        self, schema: str, statement: str, receive: Callable[[tuple[object, ...]], bool], seconds: int
+    ) -> None:
+        """Pass the rows of a statement of the node on until `receive` returns False, as the user that can
+        only read in this schema. Blocks. Raises StatementRefused and ServerUnavailable."""
+        self._as_reader(
+            schema,
+            lambda connection: connection.pass_on(statement, (), lambda _, row: receive(row)),
+            seconds,
+        )
+
     def _execute(self, schema: str, body: bytes, password: str, until: float) -> bytes:
         wanted = msgspec.json.decode(body, type=Statement)
         require_writing(wanted.query)

@@ -139,6 +139,10 @@ class Driver(ABC):
         """What clones have tried to send lately."""
         return ()
 
+    def list_changed_components(self) -> Mapping[str, float]:
+        """When environments have said that they have other plugins or themes, in seconds since 1970."""
+        return {}
+
     async def answer(self, question: Question) -> bytes | None:  # noqa: ARG002
         """The answer of a site to the API, as JSON; None if the environment is not one of this driver.
         Raises Refusal."""

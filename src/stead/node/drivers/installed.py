@@ -53,7 +53,7 @@ def install_drivers(
         *([StaticSnapshots(data, Restic(run))] if shutil.which(RESTIC) else []),
         EdgeProbe(probe_socket(data)),
         AccessDriver(access),
-        *([functions_driver(settings, static.releases)] if has_functions else []),
+        *([functions_driver(settings, static.releases, space)] if has_functions else []),
         *build_drivers(settings, run, space),
         *wordpress_drivers(
             settings, run, space, static.releases, access, visited_ago, ask_sign_in, report_session

@@ -28,6 +28,7 @@ from stead.protocol.edge_records import (
     RecordKind,
     environment_key,
     host_key,
+    name_of_wildcard,
     purge_keys_of,
 )
 
@@ -270,7 +271,7 @@ def find_hot_environments(
                 record = _environments.decode(value) if value else None
                 if record is not None and record.hot_pages and record.cache_ttl:
                     purged = _last_purge(database, purge_keys_of(region, name))
-                    values = {host: _find_value(database, host_key(region, host)) for host in hosts}
+                    values = {host: _find_host(database, region, host) for host in hosts}
                     secure = frozenset(
                         host for host, value in values.items() if value and _hosts.decode(value).https
                     )
@@ -296,6 +297,13 @@ def list_suspended(path: Path, region: str, environments: Collection[str]) -> di
     except (sqlite3.Error, msgspec.MsgspecError):
         return {}
     return found
+
+
+def _find_host(database: sqlite3.Connection, region: str, host: str) -> bytes | None:
+    """The record of a host, or of the wildcard that it is below."""
+    return _find_value(database, host_key(region, host)) or _find_value(
+        database, host_key(region, name_of_wildcard(host))
+    )
 
 
 def _find_value(database: sqlite3.Connection, key: str) -> bytes | None:

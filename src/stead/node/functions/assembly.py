@@ -3,6 +3,7 @@
 import os
 import shutil
 
+from stead.node.disk_space import DiskSpace
 from stead.node.drivers.releases import Releases
 from stead.node.functions import places
 from stead.node.functions.container import has_wasmtime
@@ -23,9 +24,9 @@ def why_unavailable(settings: Settings) -> str:
     return "" if has_wasmtime() else "the package wasmtime is not installed"
 
 
-def functions_driver(settings: Settings, releases: Releases) -> FunctionsDriver:
+def functions_driver(settings: Settings, releases: Releases, space: DiskSpace) -> FunctionsDriver:
     key = settings.private_key
     assert key is not None  # noqa: S101
     prepare_directories(settings.data)
     table: FunctionTable = DesiredState(places.state_file(settings.data), FunctionSpec, FunctionSecrets, key)
-    return FunctionsDriver(settings.data, table, releases)
+    return FunctionsDriver(settings.data, table, releases, space)

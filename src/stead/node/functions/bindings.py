@@ -5,6 +5,7 @@ The function is known from the channel, so no name in a question can reach what 
 
 import asyncio
 import re
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,12 @@ FETCHES_PER_SECOND, FETCHES_BURST = 50.0, 200
 """Of the functions of one site: they must neither flood a host nor keep this process busy."""
 BYTES_PER_SECOND, BYTES_BURST = 16 << 20, 64 << 20
 """What the functions of one site send and receive through this process."""
+
+MAX_STATE_TEXT = 400_000
+"""The longest value in base64, and its key."""
+REFUSAL_SECONDS = 0.05
+"""A refusal is answered after this time: the process waits for it, so it cannot keep this one busy with
+questions that cost nothing."""
 
 _TRACE = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]")
 
@@ -51,20 +58,22 @@ class Bindings:
     async def answer(self, spec: FunctionSpec, question: dict[str, Any]) -> dict[str, Any]:
         """Never raises: the function gets an error with a code."""
         op = str(question.get("op", ""))
+        until = time.monotonic() + _seconds_left(question)
         try:
-            seconds = max(0.001, min(float(question.get("left_ms", 0)) / 1000, 30.0))
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(until - time.monotonic()):
                 return await self._answer(spec, op, dict(question["arg"]), question)
-        except BindingRefused as refused:
-            return _error(refused.code, str(refused))
-        except FetchRefused as refused:
-            return _error("fetch.refused", str(refused))
         except TimeoutError:
             return _error("time.exhausted", "The answer did not arrive within the time of the request.")
+        except BindingRefused as refused:
+            refusal = _error(refused.code, str(refused))
+        except FetchRefused as refused:
+            refusal = _error("fetch.refused", str(refused))
         except (OSError, EOFError) as error:
-            return _error("fetch.failed", f"The request failed: {type(error).__name__}.")
-        except (ValueError, TypeError, KeyError):
-            return _error("request.invalid", f"The arguments of {op[:64]} are not valid.")
+            refusal = _error("fetch.failed", f"The request failed: {type(error).__name__}.")
+        except (ValueError, TypeError, KeyError, OverflowError):
+            refusal = _error("request.invalid", f"The arguments of {op[:64]} are not valid.")
+        await asyncio.sleep(min(REFUSAL_SECONDS, max(0.0, until - time.monotonic())))
+        return refusal
 
     async def _answer(
         self, spec: FunctionSpec, op: str, arg: dict[str, Any], question: dict[str, Any]
@@ -72,8 +81,14 @@ class Bindings:
         if (operation := STATE_OPERATIONS.get(op)) is not None:
             bound = _find(spec, "kv" if op.startswith("kv.") else "coord", arg)
             self._require_rate(spec.environment)
+            self._require_traffic(spec.site, "state.rate_limited")
             rest = {name: value for name, value in arg.items() if name != "binding"}
-            return await self._ask_state(spec, operation, bound.namespace, rest)
+            if (size := _size(rest)) > MAX_STATE_TEXT:
+                raise BindingRefused("state.value_too_large", "A value has at most 256 KB.")
+            told = await self._ask_state(spec, operation, bound.namespace, rest)
+            found = told.get("ok")
+            self._traffic.charge(spec.site, size + (_size(found) if isinstance(found, dict) else 0))
+            return told
         if op == "fetch":
             if not self._fetches.take(spec.site):
                 raise BindingRefused("fetch.rate_limited", "The functions of the site fetch too often.")
@@ -92,10 +107,9 @@ class Bindings:
             message = "The functions of the site ask for their state too often."
             raise BindingRefused("state.rate_limited", message)
 
-    def _require_traffic(self, site: str) -> None:
+    def _require_traffic(self, site: str, code: str = "fetch.rate_limited") -> None:
         if not self._traffic.take(site):
-            message = "The functions of the site send and receive too much."
-            raise BindingRefused("fetch.rate_limited", message)
+            raise BindingRefused(code, "The functions of the site send and receive too much.")
 
     async def _call_service(
         self, spec: FunctionSpec, bound: BoundResource, arg: dict[str, Any], question: dict[str, Any]
@@ -117,6 +131,13 @@ class Bindings:
         return {"ok": answer, "subrequests": used}
 
 
+def _seconds_left(question: dict[str, Any]) -> float:
+    try:
+        return max(0.001, min(float(question.get("left_ms", 0)) / 1000, 30.0))
+    except (ValueError, TypeError, OverflowError):
+        return 0.001
+
+
 def _trace_header(question: dict[str, Any]) -> dict[str, str]:
     """The other function continues the trace of this one."""
     header = question.get("traceparent")
@@ -133,7 +154,8 @@ def _find(spec: FunctionSpec, kind: BindingKind, arg: dict[str, Any]) -> BoundRe
 
 
 def _size(message: dict[str, Any]) -> int:
-    return len(str(message.get("body") or "")) + len(str(message.get("body_base64") or ""))
+    """Of its texts, such as a body or a value."""
+    return sum(len(value) for value in message.values() if isinstance(value, str))
 
 
 def _error(code: str, message: str) -> dict[str, Any]:

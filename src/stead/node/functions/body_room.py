@@ -1,14 +1,19 @@
-"""How much memory of the host the messages of functions take. The host is one process for all sites of a
-node: no site may fill its memory."""
+"""How much memory and time of the host the messages of functions take. The host is one process for all sites
+of a node: no site may fill its memory, or keep it busy with receiving."""
 
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from stead.shared.token_bucket import TokenBuckets
+
 MOST_BYTES, MOST_BYTES_OF_SITE = 256 << 20, 64 << 20
 SMALL_BYTES = 64 << 10
 """Messages of this size need no room."""
+BYTES_PER_SECOND, BYTES_BURST = 16 << 20, 64 << 20
+"""Of large messages of one site. More wait."""
+WAIT_SECONDS = 0.05
 
 
 class BodyRoom:
@@ -17,6 +22,7 @@ class BodyRoom:
         self._used: Counter[str] = Counter()
         self._sum = 0
         self._freed = asyncio.Event()
+        self._received = TokenBuckets(BYTES_PER_SECOND, BYTES_BURST)
 
     def take(self, site: str, size: int) -> bool:
         """Whether there was room for so many bytes."""
@@ -35,10 +41,14 @@ class BodyRoom:
 
     @asynccontextmanager
     async def hold(self, site: str, size: int) -> AsyncIterator[None]:
-        """Wait until there is room. The function waits, too: the time of its request is limited."""
+        """Wait until there is room, and the site has not received too much lately. The function waits, too:
+        the time of its request is limited."""
         if size <= SMALL_BYTES:
             yield
             return
+        while not self._received.take(site):  # noqa: ASYNC110 - time passes, nobody sets an event
+            await asyncio.sleep(WAIT_SECONDS)
+        self._received.charge(site, size)
         while not self.take(site, size):
             self._freed.clear()
             await self._freed.wait()

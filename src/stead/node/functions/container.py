@@ -96,12 +96,20 @@ class FunctionsContainer:
             open_files=open_files_limit(),
             machine=platform.machine(),
         )
+        # What is written there would take memory from all functions, and stay when its writer has ended.
+        for mount in made["mounts"]:
+            if mount["type"] == "tmpfs":
+                mount["options"] = [*_without_size(mount["options"]), "size=64k"]
         # Only the first process has them: forked processes become another user, and lose them for good.
         made["process"]["capabilities"] = {
             kind: _CAPABILITIES if kind in ("bounding", "effective", "permitted") else []
             for kind in ("bounding", "effective", "permitted", "inheritable", "ambient")
         }
         return made
+
+
+def _without_size(options: list[str]) -> list[str]:
+    return [option for option in options if not option.startswith("size=")]
 
 
 def default_memory_mb() -> int:

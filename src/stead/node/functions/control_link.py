@@ -74,7 +74,7 @@ Handle = Callable[[HostOrder], Awaitable[HostAnswer]]
 
 
 async def serve_orders(path: Path, handle: Handle) -> asyncio.Server:
-    """Only root can enter the directory of the socket."""
+    """Only root can connect: others may not write to the socket."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -1,6 +1,7 @@
 """The driver of functions: keeps the table of what this node serves, and tells the host about changes."""
 
 import asyncio
+import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -8,10 +9,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from stead.node.disk_space import DiskSpace
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal, SiteLog, SiteSpan
 from stead.node.drivers.releases import Releases
 from stead.node.functions import places
 from stead.node.functions.control_link import HostOrder, HostUnreachable, send_order, take_spans
+from stead.node.functions.disk_share import MAX_BYTES_OF_SITE, ShareExceeded, choose_discarded
+from stead.node.functions.sandbox.sizes import MAX_COMPILED
 from stead.node.functions.serving import read_kind
 from stead.node.functions.spec import BoundResource, FunctionSecrets, FunctionSpec
 from stead.node.hosting.desired_state import DesiredState
@@ -36,8 +40,8 @@ FunctionTable = DesiredState[FunctionSpec, FunctionSecrets]
 
 
 class FunctionsDriver(Driver):
-    def __init__(self, data: Path, table: FunctionTable, releases: Releases) -> None:
-        self._data, self._table, self._releases = data, table, releases
+    def __init__(self, data: Path, table: FunctionTable, releases: Releases, space: DiskSpace) -> None:
+        self._data, self._table, self._releases, self._space = data, table, releases, space
         self._places = asyncio.Semaphore(AT_ONCE)
         self._sites: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         releases.add_user(self._list_releases)
@@ -91,7 +95,11 @@ class FunctionsDriver(Driver):
         self._store(spec, dict(work.secrets))
         await self._releases.add_to_list(self._data / "environments" / task.environment, work.release)
         await task.output.say("functions: compiling and starting the function")
-        await self._order(HostOrder("ensure", work.version), new=work.version)
+        # What is compiled already can be served also when there is no space.
+        is_compiled = places.compiled(self._data, work.version).exists()
+        with contextlib.nullcontext() if is_compiled else self._space.reserve(MAX_COMPILED):
+            await self._order(HostOrder("ensure", work.version), new=work.version)
+        await self._make_room(spec)
         await task.output.say(f"functions: {work.version} has started")
         await self._forget_old(work.function)
 
@@ -135,6 +143,26 @@ class FunctionsDriver(Driver):
             await self._order(HostOrder("reload"))
         for function in {spec.function for spec in removed.values()}:
             await run_in_thread(self._remove_log, function)
+
+    async def _make_room(self, new: FunctionSpec) -> None:
+        """The versions of a site take a limited part of the disk, which all sites share."""
+        try:
+            discarded = await run_in_thread(
+                choose_discarded, self._data, list(self._table.specs().values()), new
+            )
+        except ShareExceeded:
+            if new.active:
+                # It was served before, and is not taken from its visitors.
+                return
+            discarded = [new.version]
+        for version in discarded:
+            await run_in_thread(self._discard, version)
+        if discarded:
+            await self._order(HostOrder("reload"))
+        if new.version in discarded:
+            limit = MAX_BYTES_OF_SITE >> 20
+            reason = f"the functions of a site, with what they are compiled to, have at most {limit} MB"
+            raise Refusal(UNHEALTHY, reason)
 
     async def _forget_old(self, function: str) -> None:
         versions = [spec for spec in self._table.specs().values() if spec.function == function]

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,16 @@ from stead.node.functions.serving import FunctionRefused, Serving
 from stead.node.functions.spec import FunctionSpec
 from stead.node.hosting.desired_state import SecretsUnreadable
 
-SHORTEST_SECRET = 4
+SHORTEST_SECRET, MOST_HIDDEN = 4, 200
 """A shorter value is not hidden in logs: it would hide ordinary words."""
 
 log = structlog.get_logger()
+
+
+def choose_hidden(values: Iterable[str], before: Iterable[str]) -> tuple[str, ...]:
+    """What is hidden in the log of a version. Processes that still run may log the former secrets."""
+    known = dict.fromkeys(value for value in (*values, *before) if len(value) >= SHORTEST_SECRET)
+    return tuple(known)[:MOST_HIDDEN]
 
 
 class FunctionsHost:
@@ -111,7 +118,7 @@ class FunctionsHost:
         if row is None:
             return
         values = row.secrets.values
-        self._hidden[version] = tuple(value for value in values.values() if len(value) >= SHORTEST_SECRET)
+        self._hidden[version] = choose_hidden(values.values(), self._hidden.get(version, ()))
         self._serving.serve(row.spec, {**row.spec.variables, **values}, row.slot)
 
     def _refresh_others(self, active: FunctionSpec) -> None:

@@ -31,6 +31,7 @@ WORKER_MB = 8
 """What a process with a small function uses. No more are started than have room, so that idle ones end before
 the kernel ends any."""
 
+REFRESH_SECONDS = 60.0
 SITE_SHARE = 4
 """A site may use this part of the memory of all functions."""
 
@@ -63,30 +64,39 @@ async def serve(settings: Settings, key: bytes) -> None:
     connection = NatsConnection(settings)
     table: FunctionTable = DesiredState(places.state_file(settings.data), FunctionSpec, FunctionSecrets, key)
     memory = max(LEAST_MB, settings.functions_memory_mb or default_memory_mb())
+    outgoing = Outgoing(_egress_rules(settings), Path(settings.build_trust))
     host = FunctionsHost(
         settings.data,
         table,
         FunctionsContainer(places.home(settings.data), memory_mb=memory, processes=PROCESSES),
         StateClient(settings.node_id, connection).ask,
-        Outgoing(_egress_rules(settings), Path(settings.build_trust)),
+        outgoing,
         most_workers=min(settings.functions_workers, memory // WORKER_MB),
         site_memory_mb=max(512, memory // SITE_SHARE),
     )
     async with connection.keep_open():
         serving = asyncio.create_task(host.run())
         stopping = asyncio.create_task(stop.wait())
+        refreshing = asyncio.create_task(_refresh_platform(settings, outgoing))
         log.info("functions.started", node=settings.node_id)
         try:
             await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if serving.done():
                 serving.result()
         finally:
-            for task in (serving, stopping):
+            for task in (serving, stopping, refreshing):
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
             table.close()
     log.info("functions.stopped", node=settings.node_id)
+
+
+async def _refresh_platform(settings: Settings, outgoing: Outgoing) -> None:
+    """Edges and servers may be added while this program runs."""
+    while True:
+        await asyncio.sleep(REFRESH_SECONDS)
+        outgoing.set_platform(await asyncio.to_thread(find_platform_addresses, settings))
 
 
 def _egress_rules(settings: Settings) -> EgressRules:

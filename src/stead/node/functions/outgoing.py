@@ -4,7 +4,7 @@ import asyncio
 import base64
 import re
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from stead.node.containers.egress_rules import EgressRefused, EgressRules, HostRule
 from stead.node.containers.names import LimitedNames, Resolve, resolve
 from stead.node.functions.body_room import BodyRoom, HeldBody
+from stead.shared.address_policy import Address
 
 MAX_BODY = 10 << 20
 MAX_HEAD = 64 << 10
@@ -50,6 +51,10 @@ class Outgoing:
         self.room = room or BodyRoom()
         self._tls = ssl.create_default_context(cafile=str(trust) if trust else None)
         self._names: dict[str, LimitedNames] = {}
+
+    def set_platform(self, addresses: Collection[Address]) -> None:
+        """The addresses of the platform, which functions do not reach."""
+        self._rules = replace(self._rules, platform=addresses)
 
     async def send(self, wanted: Mapping[str, Any], allowed: Sequence[str], site: str) -> dict[str, Any]:
         """A process waits for its answer, so there are never more requests than processes. Raises
@@ -196,7 +201,10 @@ async def _read_body(reader: asyncio.StreamReader, headers: Mapping[str, str], h
 async def _read_chunks(reader: asyncio.StreamReader, held: HeldBody) -> bytes:
     body = bytearray()
     while True:
-        line = await reader.readuntil(b"\r\n")
+        try:
+            line = await reader.readuntil(b"\r\n")
+        except asyncio.LimitOverrunError:
+            raise FetchRefused("The answer is not HTTP.") from None
         size = int(line.split(b";")[0].strip(), 16)
         if size < 0:
             raise ValueError

@@ -20,6 +20,7 @@ from stead.node.functions.sandbox.activity import Activity
 from stead.node.functions.sandbox.messages import LENGTH, MAX_MESSAGE, Message, encode_json
 
 START_SECONDS = 60.0
+KILL_AGAIN_SECONDS = 0.05
 READ_AHEAD = 64 << 10
 """How much of a message is received before there is room for all of it."""
 _MAX_REPORT = 4096
@@ -165,5 +166,8 @@ class FunctionProcesses:
         if self._control is not None and not process.ended.is_set():
             try:
                 self._control.send(json.dumps({"kill": process.number}).encode())
+            except BlockingIOError:
+                # The first process has much to do.
+                asyncio.get_running_loop().call_later(KILL_AGAIN_SECONDS, self.kill, process)
             except OSError:
                 process.ended.set()

@@ -109,6 +109,8 @@ class Serving:
         self._versions: dict[str, ServedVersion] = {}
         self._running: set[ServedVersion] = set()
         """Those with processes, also those that were replaced by others with the same version."""
+        self._starting: list[ServedVersion] = []
+        """Those that a process is starting of, which may take long."""
         self._tasks: set[asyncio.Task[None]] = set()
         self.processes: FunctionProcesses | None = None
 
@@ -149,7 +151,8 @@ class Serving:
         served = self._versions.pop(version, None)
         if served is not None:
             served.close()
-            self._end_workers(served)
+            for worker in list(served.workers.values()):
+                self._processes.kill(worker)
 
     def close(self) -> None:
         for version in self.versions:
@@ -279,15 +282,15 @@ class Serving:
             await asyncio.sleep(CHECK_SECONDS)
 
     async def _start_worker(self, served: ServedVersion) -> None:
+        """Right after `_make_room`: nothing may happen in between."""
         served.listening.setblocking(False)
-        with places.compiled(self._data, served.spec.version).open("rb") as compiled:
-            worker = await self._processes.start_worker(served.uid, served.listening, compiled.fileno())
+        self._starting.append(served)
         try:
-            await worker.send(served.settings())
-            async with asyncio.timeout(READY_SECONDS):
-                report = await worker.receive()
-        except (ProcessEnded, TimeoutError):
-            report = {"failed": "function_unavailable", "detail": "its process has ended"}
+            with places.compiled(self._data, served.spec.version).open("rb") as compiled:
+                worker = await self._processes.start_worker(served.uid, served.listening, compiled.fileno())
+            report = await _initialize(worker, served)
+        finally:
+            self._starting.remove(served)
         if "failed" in report:
             self._processes.kill(worker)
             worker.close()
@@ -357,14 +360,23 @@ class Serving:
             )
             for number, (served, worker) in workers.items()
         ]
+        running += [
+            RunningWorker(0, each.spec.site, each.spec.memory_mb, 0.0, is_idle=False)
+            for each in self._starting
+        ]
         may_start, ended = self._capacity.decide(wanted.spec.site, wanted.spec.memory_mb, running)
         for number in ended:
             self._processes.kill(workers[number][1])
         return may_start
 
-    def _end_workers(self, served: ServedVersion) -> None:
-        for worker in list(served.workers.values()):
-            self._processes.kill(worker)
+
+async def _initialize(worker: FunctionProcess, served: ServedVersion) -> dict[str, Any]:
+    try:
+        await worker.send(served.settings())
+        async with asyncio.timeout(READY_SECONDS):
+            return await worker.receive()
+    except (ProcessEnded, TimeoutError):
+        return {"failed": "function_unavailable", "detail": "its process has ended"}
 
 
 def _settings(spec: FunctionSpec, variables: dict[str, str]) -> dict[str, Any]:

@@ -9,12 +9,15 @@ import hashlib
 import os
 import resource
 import socket
+import time
+from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
 from stead.node.scanning.clamd_client import REPLY_SECONDS, ClamdSession, ClamdUnavailable
 from stead.node.scanning.paths import MAX_HASHED_BYTES
-from stead.node.scanning.verdicts import Hello, Request, Result, Verdict
+from stead.node.scanning.verdicts import CHANGED, OUT_OF_TIME, Hello, Request, Result, Verdict
 from stead.node.scanning.yara_engine import Finding, YaraEngine, YaraFailed
 
 MAX_BYTES = 64 << 20
@@ -38,6 +41,10 @@ class Start(msgspec.Struct, frozen=True):
     root: str
     """The directory with the socket of clamd, and nothing else."""
     clamd_seconds: float = REPLY_SECONDS
+    seconds: float = 600.0
+    """For all files. Those that are left then have no result."""
+    groups: tuple[str, ...] = ()
+    """The files of the control group that it joins."""
 
 
 def main() -> None:
@@ -51,10 +58,14 @@ def main() -> None:
     engine.scan(b"<?php eval(base64_decode('ZWNobyAxOw==')); ?><script>", b"wp-content/a.php")
     _drop_privileges(start)
     hashes = frozenset(known[place : place + 32] for place in range(0, len(known), 32))
-    Scanner(channel, engine, hashes).run(start.clamd_seconds)
+    Scanner(channel, engine, hashes, time.monotonic() + start.seconds).run(start.clamd_seconds)
 
 
 def _drop_privileges(start: Start) -> None:
+    for file in start.groups:
+        # Not every kernel lets it. Without a group, it still comes behind everything else.
+        with suppress(OSError):
+            Path(file).write_text("0")
     os.chroot(start.root)
     os.chdir("/")
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
@@ -73,8 +84,10 @@ def _read_all(descriptor: int) -> bytes:
 
 
 class Scanner:
-    def __init__(self, channel: socket.socket, engine: YaraEngine, known: frozenset[bytes]) -> None:
-        self._channel, self._engine, self._known = channel, engine, known
+    def __init__(
+        self, channel: socket.socket, engine: YaraEngine, known: frozenset[bytes], until: float
+    ) -> None:
+        self._channel, self._engine, self._known, self._until = channel, engine, known, until
 
     def run(self, clamd_seconds: float) -> None:
         try:
@@ -101,17 +114,20 @@ class Scanner:
     def _scan(self, clamd: ClamdSession, requests: list[Request], descriptors: list[int]) -> list[Verdict]:
         if len(requests) != len(descriptors):
             return [Verdict(each.id, "error", detail="the file was not passed") for each in requests]
-        contents = [_FileContent(descriptor) for descriptor in descriptors]
-        unknown = [
-            place
-            for place, (request, content) in enumerate(zip(requests, contents, strict=True))
-            if not content.error and content.sha256 not in self._known and content.sha256 != request.known
-        ]
-        # clamd reads them while YARA does.
-        numbers = clamd.send([descriptors[place] for place in unknown])
-        yara = {place: self._match(contents[place].data, requests[place].path) for place in unknown}
-        answers = clamd.receive(numbers)
-        replies = {place: answers[number] for place, number in zip(unknown, numbers, strict=True)}
+        contents = [_FileContent(each, self._until) for each in descriptors]
+        numbers: dict[int, int] = {}
+        yara: dict[int, Finding | str | None] = {}
+        for place, (request, content) in enumerate(zip(requests, contents, strict=True)):
+            if content.error or content.sha256 in self._known or content.sha256 == request.known:
+                continue
+            if time.monotonic() > self._until:
+                content.error = OUT_OF_TIME
+                continue
+            # clamd reads it while YARA does.
+            numbers[place] = clamd.submit(descriptors[place])
+            yara[place] = self._match(content.data, request.path)
+        answers = clamd.finish()
+        replies = {place: answers[number] for place, number in numbers.items()}
         verdicts = []
         for place, (request, content) in enumerate(zip(requests, contents, strict=True)):
             if content.error:
@@ -138,8 +154,11 @@ class Scanner:
 class _FileContent:
     """Read once. `mmap` would end this process if the file were cut meanwhile."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, until: float) -> None:
         self.error, self.sha256, self.data = "", b"", b""
+        if time.monotonic() > until:
+            self.error = OUT_OF_TIME
+            return
         try:
             before = os.fstat(descriptor)
             self.status = before
@@ -159,7 +178,7 @@ class _FileContent:
             self.error = f"the file cannot be read ({type(error).__name__})"
             return
         if has_changed(before, descriptor):
-            self.error = "the file was changed while it was read"
+            self.error = CHANGED
 
 
 def has_changed(before: os.stat_result, descriptor: int) -> bool:
@@ -178,7 +197,7 @@ def _combine(
 ) -> Verdict:
     """An infection needs content that did not change between the two engines."""
     if has_changed(content.status, descriptor):
-        return Verdict(id_, "error", content.sha256, detail="the file was changed while it was read")
+        return Verdict(id_, "error", content.sha256, detail=CHANGED)
     result, text = clamd
     if result == "infected":
         return Verdict(id_, "infected", content.sha256, text, "clamav")

@@ -2,11 +2,13 @@
 
 import array
 import socket
-from collections.abc import Sequence
 
 from stead.node.scanning.verdicts import Result, read_clamd_reply
 
 REPLY_SECONDS = 60.0
+WINDOW = 4
+"""Requests of a session that clamd has at the same time. A file may take 10 seconds, so those of another
+session wait much less than `REPLY_SECONDS`."""
 _MAX_REPLY = 1024
 
 
@@ -21,6 +23,8 @@ class ClamdSession:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(seconds)
         self._unread, self._sent = b"", 0
+        self._under_way: set[int] = set()
+        self._found: dict[int, tuple[Result, str]] = {}
         try:
             self._socket.connect(path)
             self._socket.sendall(b"zIDSESSION\0")
@@ -31,32 +35,37 @@ class ClamdSession:
     def close(self) -> None:
         self._socket.close()
 
-    def send(self, descriptors: Sequence[int]) -> list[int]:
-        """Ask for several files at once. Returns the numbers of the requests."""
-        numbers = []
+    def submit(self, descriptor: int) -> int:
+        """Ask for a file, and return the number of the request. With `WINDOW` requests under way, wait for a
+        reply first: all scans of a node share the threads of clamd."""
+        while len(self._under_way) >= WINDOW:
+            self._take_reply()
         try:
-            for descriptor in descriptors:
-                self._socket.sendall(b"zFILDES\0")
-                rights = array.array("i", [descriptor]).tobytes()
-                self._socket.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
-                self._sent += 1
-                numbers.append(self._sent)
+            self._socket.sendall(b"zFILDES\0")
+            rights = array.array("i", [descriptor]).tobytes()
+            self._socket.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
         except OSError as error:
             raise ClamdUnavailable(f"clamd has ended the session ({type(error).__name__})") from None
-        return numbers
+        self._sent += 1
+        self._under_way.add(self._sent)
+        return self._sent
 
-    def receive(self, numbers: Sequence[int]) -> dict[int, tuple[Result, str]]:
-        """The results of exactly these requests."""
-        found: dict[int, tuple[Result, str]] = {}
-        while len(found) < len(numbers):
-            try:
-                number, result, text = read_clamd_reply(self._read_reply())
-            except ValueError as error:
-                raise ClamdUnavailable(str(error)) from None
-            if number not in numbers or number in found:
-                raise ClamdUnavailable("clamd has answered another request")
-            found[number] = result, text
+    def finish(self) -> dict[int, tuple[Result, str]]:
+        """The results of all requests since the last call."""
+        while self._under_way:
+            self._take_reply()
+        found, self._found = self._found, {}
         return found
+
+    def _take_reply(self) -> None:
+        try:
+            number, result, text = read_clamd_reply(self._read_reply())
+        except ValueError as error:
+            raise ClamdUnavailable(str(error)) from None
+        if number not in self._under_way:
+            raise ClamdUnavailable("clamd has answered another request")
+        self._under_way.remove(number)
+        self._found[number] = result, text
 
     def ask_version(self) -> str:
         """The versions of clamd and of its signatures."""

@@ -1,6 +1,7 @@
 """Runs clamd for this node: with our signatures and those of the operator, its own user, and no network."""
 
 import asyncio
+import hashlib
 import os
 import shutil
 import time
@@ -66,6 +67,10 @@ class ClamdServer:
             await run_in_thread(self._spawn)
             await self._wait_until_ready()
             self._loaded = wanted
+
+    def digest_loaded(self) -> str:
+        """The version of all signatures that it has loaded."""
+        return hashlib.sha256(repr(self._loaded).encode()).hexdigest()[:16]
 
     async def stop(self) -> None:
         await self._process.end(_STOP_SECONDS)

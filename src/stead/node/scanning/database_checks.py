@@ -1,36 +1,58 @@
 """Looks for what attackers leave in the database of a WordPress site. Nothing there is changed.
 
 Findings name a place that a person can open. What was there at the first scan of a site is taken as known.
+Customers make tables, and views in their place: they are read as a user that can read nothing else.
 """
 
 import hashlib
 import re
 import time
-from pathlib import Path
+from collections.abc import Callable
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 
-from stead.mariadb.connection import Connection, StatementFailed, Value, connect
-from stead.node.databases.names import quote_name
-from stead.node.scanning.site_scan import FileFinding
+from stead.mariadb.connection import StatementRefused
+from stead.mariadb.data_directory import ServerUnavailable
+from stead.node.scanning.findings import FileFinding
 
 MAX_FINDINGS = 100
 MAX_ROWS = 2000
 """Of posts, and of options."""
 MAX_SECONDS = 20.0
 """Of processor time, for all of them."""
-_SECONDS = 60.0
+MAX_WAITING = 150.0
+"""In all: a view can make each row slow."""
+STATEMENT_SECONDS = 60
+_MISSING = {1146, 1054}
+"""Customers may have removed tables and columns."""
+_CANNOT_SIGN_IN = {1044, 1045, 4151}
 _PIECE = 20_000
 _HALF = 128 << 10
 """Of a longer row, the beginning and the end are checked."""
-_READ_POST = (
-    "SELECT IF(CHAR_LENGTH(post_content) <= %s, post_content, CONCAT(LEFT(post_content, %s), '\\n',"
-    " RIGHT(post_content, %s))) FROM {schema}.wp_posts WHERE ID = %s"
+_POSTS = (
+    "SELECT ID, {part} FROM wp_posts WHERE post_type <> 'revision' AND (post_content LIKE '%<script%'"
+    " OR post_content LIKE '%<iframe%' OR post_content LIKE '%<?php%') ORDER BY ID DESC LIMIT {rows}"
 )
-_READ_OPTION = (
-    "SELECT IF(CHAR_LENGTH(option_value) <= %s, option_value, CONCAT(LEFT(option_value, %s), '\\n',"
-    " RIGHT(option_value, %s))) FROM {schema}.wp_options WHERE option_id = %s"
+_OPTIONS = (
+    "SELECT LEFT(option_name, 200), {part} FROM wp_options WHERE (option_value LIKE '%<script%'"
+    " OR option_value LIKE '%<iframe%' OR option_value LIKE '%eval(base64%')"
+    " AND option_name NOT LIKE '\\_transient%' ORDER BY option_id DESC LIMIT {rows}"
+)
+_ADDRESSES = (
+    "SELECT option_name, LEFT(option_value, 2000) FROM wp_options WHERE option_name IN ('siteurl', 'home')"
+    " LIMIT 10"
+)
+_ACTIVE = (
+    "SELECT LEFT(option_value, 200000) FROM wp_options"
+    " WHERE option_name IN ('active_plugins', 'template', 'stylesheet') LIMIT 10"
+)
+_CRON = "SELECT LEFT(option_value, 1000000) FROM wp_options WHERE option_name = 'cron' LIMIT 10"
+_ADMINISTRATORS = (
+    "SELECT u.user_login, u.ID FROM wp_users u JOIN wp_usermeta m ON m.user_id = u.ID"
+    " WHERE m.meta_key = 'wp_capabilities' AND m.meta_value LIKE '%\"administrator\"%'"
+    " ORDER BY u.ID DESC LIMIT 1000"
 )
 _KNOWN_HOSTS = (
     *("google.com", "googletagmanager.com", "google-analytics.com", "gstatic.com", "googleapis.com"),
@@ -61,6 +83,7 @@ _FRAME = re.compile(
     re.IGNORECASE,
 )
 _CRON_HOOK = re.compile(r"s:\d{1,3}:\"([A-Za-z0-9_./\\:-]{1,190})\";a:\d{1,3}:\{s:32:")
+_SERIALIZED = re.compile(r's:\d{1,4}:"([^"]{1,400})"')
 _SUSPICIOUS_HOOK = re.compile(
     r"eval|base64|shell|exec\b|^[a-f0-9]{16,}$|^[bcdfghjklmnpqrstvwxz]{8,}$", re.IGNORECASE
 )
@@ -74,85 +97,114 @@ class Baseline(msgspec.Struct, frozen=True):
     """Drop-ins and must-use plugins; None if they were not listed."""
 
 
-def check_database(
-    server: Path, schema: str, own_hosts: frozenset[str], baseline: Baseline | None
-) -> tuple[list[FileFinding], Baseline, list[str]]:
-    """The findings, what the site has now, and what could not be checked. Blocks. Raises StatementFailed and
-    ServerUnavailable."""
+class DatabaseReport(NamedTuple):
+    findings: list[FileFinding]
+    baseline: Baseline
+    """What the site has now."""
+    failures: list[str]
+    """What could not be checked."""
+    active: frozenset[str] | None
+    """The plugins and themes that the site uses; None if that is not known."""
+
+
+Row = tuple[object, ...]
+Read = Callable[[str, Callable[[Row], bool], int], None]
+"""Pass the rows of a statement on, until the function returns False; the statement has so many seconds.
+Raises StatementRefused and ServerUnavailable."""
+
+
+def check_database(read: Read, own_hosts: frozenset[str], baseline: Baseline | None) -> DatabaseReport:
+    """Blocks. Raises ServerUnavailable."""
+    tables = _Tables(read)
+    # Rows of content come last: many harmless ones must not hide the others.
+    administrators = tables.list_administrators()
     findings: list[FileFinding] = []
-    with connect(server, answer_seconds=_SECONDS) as connection:
-        connection.execute(f"SET max_statement_time = {_SECONDS:g}")
-        tables = _Tables(connection, schema)
-        # Rows of content come last: many harmless ones must not hide the others.
-        administrators = tables.list_administrators()
-        if baseline is not None:
-            new = [each for each in administrators if each not in baseline.administrators]
-            findings += [_finding("users", each, "database_new_administrator", each) for each in new]
-        findings += tables.check_addresses(own_hosts)
-        findings += tables.check_cron()
-        content, failures = tables.check_content(own_hosts)
-    return [*findings, *content][:MAX_FINDINGS], Baseline(tuple(administrators)), failures
+    if administrators is None:
+        administrators = list(baseline.administrators) if baseline is not None else []
+    elif baseline is not None:
+        new = [each for each in administrators if each not in baseline.administrators]
+        findings += [_finding("users", each, "database_new_administrator", each) for each in new]
+    findings += tables.check_addresses(own_hosts)
+    findings += tables.check_cron()
+    findings += tables.check_content("options", _OPTIONS, "option_value", own_hosts)
+    findings += tables.check_content("posts", _POSTS, "post_content", own_hosts)
+    return DatabaseReport(
+        findings[:MAX_FINDINGS], Baseline(tuple(administrators)), tables.failures, tables.list_active()
+    )
 
 
 class _Tables:
-    def __init__(self, connection: Connection, schema: str) -> None:
-        self._connection, self._schema = connection, schema
+    """What the server refuses to read is a failure of that check, and of nothing else: whoever can write to
+    the database must not prevent that files are scanned."""
 
-    def _rows(self, statement: str, *values: Value) -> list[tuple[Value, ...]]:
-        """Customers may have removed tables."""
-        filled = statement.replace("{schema}", quote_name(self._schema))
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._until = time.monotonic() + MAX_WAITING
+        self._processor_until = time.thread_time() + MAX_SECONDS
+        self.failures: list[str] = []
+
+    def _pass_on(self, place: str, statement: str, receive: Callable[[Row], bool]) -> bool:
+        """Whether all rows were read."""
+        seconds = min(STATEMENT_SECONDS, int(self._until - time.monotonic()))
+        if seconds < 1:
+            return self._fail(place, "there are too many rows that take long")
         try:
-            return self._connection.execute(filled, values)
-        except StatementFailed as error:
-            if error.number in (1146, 1054):
-                return []
-            raise
+            self._read(statement, receive, seconds)
+        except StatementRefused as refused:
+            if refused.number in _CANNOT_SIGN_IN:
+                raise ServerUnavailable("MariaDB does not let the scanner in") from None
+            if refused.number not in _MISSING:
+                return self._fail(place, f"MariaDB refused to read it (error {refused.number})")
+        return True
 
-    def check_content(self, own: frozenset[str]) -> tuple[list[FileFinding], list[str]]:
-        """The findings, and what could not be checked. Rows are read one at a time: customers write them, and
-        all of them together may need more memory than there is."""
-        posts = self._rows(
-            "SELECT ID, ID FROM {schema}.wp_posts WHERE post_type <> 'revision' AND (post_content LIKE %s"
-            " OR post_content LIKE %s OR post_content LIKE %s) ORDER BY ID DESC LIMIT %s",
-            *("%<script%", "%<iframe%", "%<?php%", MAX_ROWS),
-        )
-        options = self._rows(
-            "SELECT option_id, LEFT(option_name, 200) FROM {schema}.wp_options WHERE (option_value LIKE %s"
-            " OR option_value LIKE %s OR option_value LIKE %s) AND option_name NOT LIKE %s"
-            " ORDER BY option_id DESC LIMIT %s",
-            *("%<script%", "%<iframe%", "%eval(base64%", "\\_transient%", MAX_ROWS),
-        )
+    def _fail(self, place: str, reason: str) -> bool:
+        self.failures.append(f"database:{place}: {reason}")
+        return False
+
+    def _rows(self, place: str, statement: str) -> list[Row] | None:
+        """None if they could not be read."""
+        rows: list[Row] = []
+
+        def receive(row: Row) -> bool:
+            rows.append(row)
+            return True
+
+        return rows if self._pass_on(place, statement, receive) else None
+
+    def check_content(
+        self, place: str, statement: str, column: str, own: frozenset[str]
+    ) -> list[FileFinding]:
+        """Rows are read one at a time: customers write them, and all of them together may need more memory
+        than there is."""
         found: list[FileFinding] = []
-        until = time.thread_time() + MAX_SECONDS
-        for place, rows, read in (("options", options, _READ_OPTION), ("posts", posts, _READ_POST)):
-            for id_, name in rows:
-                if time.thread_time() > until:
-                    return found, [f"database:{place}/*: there are too many rows that take long"]
-                for (content,) in self._rows(read, *(2 * _HALF, _HALF, _HALF, id_)):
-                    text = _text(content)
-                    if signature := _judge(text, own):
-                        found.append(_finding(place, _text(name), signature, text))
-        return found, []
+
+        def receive(row: Row) -> bool:
+            if time.thread_time() > self._processor_until or time.monotonic() > self._until:
+                return self._fail(f"{place}/*", "there are too many rows that take long")
+            name, content = _text(row[0]), _text(row[1])
+            if signature := _judge(content, own):
+                found.append(_finding(place, name, signature, content))
+            return len(found) < MAX_FINDINGS
+
+        part = (
+            f"IF(CHAR_LENGTH({column}) <= {2 * _HALF}, {column},"
+            f" CONCAT(LEFT({column}, {_HALF}), '\n', RIGHT({column}, {_HALF})))"
+        )
+        self._pass_on(f"{place}/*", statement.format(part=part, rows=MAX_ROWS), receive)
+        return found
 
     def check_addresses(self, own: frozenset[str]) -> list[FileFinding]:
         """The platform sets the address of a site, so these have no effect. A change shows that somebody
         could write to the database."""
-        rows = self._rows(
-            "SELECT option_name, LEFT(option_value, 2000) FROM {schema}.wp_options"
-            " WHERE option_name IN ('siteurl', 'home')"
-        )
-        changed = [
-            (name, value) for name, value in rows if (urlsplit(_text(value)).hostname or "") not in own
-        ]
+        rows = [(_text(name), _text(value)) for name, value in self._rows("options", _ADDRESSES) or ()]
         return [
-            _finding("options", _text(name), "database_changed_address", _text(value))
-            for name, value in changed
+            _finding("options", name, "database_changed_address", value)
+            for name, value in rows
+            if _host_of(value) not in own
         ]
 
     def check_cron(self) -> list[FileFinding]:
-        rows = self._rows(
-            "SELECT LEFT(option_value, %s) FROM {schema}.wp_options WHERE option_name = 'cron'", 1 << 20
-        )
+        rows = self._rows("cron", _CRON) or []
         hooks = {hook for (value,) in rows for hook in _CRON_HOOK.findall(_text(value))}
         return [
             _finding("cron", hook, "database_suspicious_cron", hook)
@@ -160,14 +212,27 @@ class _Tables:
             if _SUSPICIOUS_HOOK.search(hook)
         ]
 
-    def list_administrators(self) -> list[str]:
-        rows = self._rows(
-            "SELECT u.user_login, u.ID FROM {schema}.wp_users u"
-            " JOIN {schema}.wp_usermeta m ON m.user_id = u.ID WHERE m.meta_key = 'wp_capabilities'"
-            " AND m.meta_value LIKE %s ORDER BY u.ID LIMIT 1000",
-            '%"administrator"%',
-        )
-        return [f"{_text(login)[:60]} (user {_text(id_)})" for login, id_ in rows]
+    def list_active(self) -> frozenset[str] | None:
+        rows = self._rows("options", _ACTIVE)
+        if not rows:
+            return None
+        texts = [_text(value) for (value,) in rows]
+        return frozenset(texts) | {name for text in texts for name in _SERIALIZED.findall(text)}
+
+    def list_administrators(self) -> list[str] | None:
+        """The newest first; None if they could not be read."""
+        rows = self._rows("users", _ADMINISTRATORS)
+        if rows is None:
+            return None
+        return [f"{_text(login)[:60]} (user {_text(id_)[:20]})" for login, id_ in rows]
+
+
+def _host_of(address: str) -> str:
+    """Empty if it is no address."""
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _judge(text: str, own: frozenset[str]) -> str:
@@ -188,7 +253,7 @@ def _is_known(host: str, own: frozenset[str]) -> bool:
     return host in own or any(host == each or host.endswith(f".{each}") for each in _KNOWN_HOSTS)
 
 
-def _text(value: Value) -> str:
+def _text(value: object) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 

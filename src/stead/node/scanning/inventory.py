@@ -6,12 +6,15 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 from stead.node.scanning.paths import FileTooLarge, hash_file, open_directory, to_text
 from stead.protocol.work import Component, ComponentType
 
 MAX_COMPONENTS = 500
+MAX_NAMES = 2000
+"""Of a directory that are looked at."""
 DROP_INS = frozenset(
     {
         *(b"advanced-cache.php", b"blog-deleted.php", b"blog-inactive.php", b"blog-suspended.php", b"db.php"),
@@ -82,9 +85,9 @@ def _plugins(content: Path) -> Iterator[Component]:
 
 
 def _plugin_in(directory: int, slug: bytes) -> Iterator[Component]:
-    files = sorted(each for each in os.listdir(directory) if each.endswith(".php"))
+    files = [each for each in _names(directory) if each.endswith(b".php")]
     for file in files[:200]:
-        if header := _read_header(directory, os.fsencode(file), "Plugin Name"):
+        if header := _read_header(directory, file, "Plugin Name"):
             yield _component("plugin", slug, header)
             return
 
@@ -116,9 +119,15 @@ def _entries(content: Path, name: bytes) -> Iterator[tuple[int, list[bytes]]]:
     finally:
         os.close(top)
     try:
-        yield directory, sorted(os.fsencode(each) for each in os.listdir(directory))[:2000]  # noqa: PTH208
+        yield directory, _names(directory)
     finally:
         os.close(directory)
+
+
+def _names(directory: int) -> list[bytes]:
+    """Hard links make more names than there is memory."""
+    with os.scandir(directory) as found:
+        return sorted(os.fsencode(each.name) for each in islice(found, MAX_NAMES))
 
 
 def _read_header(directory: int, name: bytes, wanted: str) -> dict[str, str] | None:

@@ -6,18 +6,28 @@ import shutil
 import socket
 import sys
 from collections.abc import AsyncIterator, Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
+from stead.node.containers import cgroups
+from stead.node.containers.limits import ContainerLimits
 from stead.node.processes import Run, StreamName
 from stead.node.scanning.child import Start
 from stead.node.scanning.clamd_client import REPLY_SECONDS, ClamdUnavailable
 from stead.node.scanning.clamd_server import EXECUTABLE, SCANNER_UID, UID, ClamdServer
-from stead.node.scanning.site_scan import EngineFailed, ScannerChannel
+from stead.node.scanning.scanner_channel import EngineFailed, ScannerChannel
 from stead.node.scanning.yara_engine import digest_rules, list_rules
-from stead.node.uninterrupted import run_in_thread
+from stead.node.uninterrupted import run_in_pool, run_in_thread
 
+SECONDS = 300.0
+"""For the files of a scan. What is left is the next one's."""
+LIMITS = ContainerLimits(memory_mb=4096, processes=64, cpus=1.0, cpu_shares=32)
+"""Of the processes that read files, all together, so that visitors do not notice them."""
+THREADS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="scans")
+"""Customers can make scans slow, and nothing else waits for them."""
 _MAX_ERROR = 2000
 
 
@@ -31,10 +41,13 @@ class Engines:
 
     clamd: str
     rules: str
+    signatures: str = ""
+    """The digest of the signatures of clamd, which does not name those of an operator."""
 
     @property
     def version(self) -> str:
-        return f"{self.clamd} {self.rules}"
+        """With another one, nothing of an earlier scan counts."""
+        return f"{self.clamd} {self.rules} {self.signatures} {version('yara-x')}"
 
 
 class Scanner:
@@ -50,8 +63,11 @@ class Scanner:
         self._compiling = asyncio.Lock()
 
     @asynccontextmanager
-    async def open(self, known: Path) -> AsyncIterator[tuple[ScannerChannel, Engines]]:
-        """`known` is a file with the hashes of files that are known to be good. Raises EngineFailed."""
+    async def open(
+        self, known: Path, seconds: float = SECONDS
+    ) -> AsyncIterator[tuple[ScannerChannel, Engines]]:
+        """`known` is a file with the hashes of files that are known to be good. After so many seconds, files
+        have no result any more. Raises EngineFailed."""
         try:
             await self.clamd.ensure()
         except ClamdUnavailable as error:
@@ -65,15 +81,31 @@ class Scanner:
                 await asyncio.sleep(0)
             try:
                 channel = ScannerChannel(ours)
-                start = Start(SCANNER_UID, UID, str(self.clamd.run_directory), self._reply_seconds)
-                hello = await run_in_thread(channel.start, start, rules, known)
-                yield channel, Engines(hello.clamd, digest)
+                start = Start(
+                    *(SCANNER_UID, UID, str(self.clamd.run_directory), self._reply_seconds, seconds),
+                    await run_in_thread(self._make_group),
+                )
+                hello = await run_in_pool(THREADS, channel.start, start, rules, known)
+                yield channel, Engines(hello.clamd, digest, self.clamd.digest_loaded())
             finally:
                 with suppress(OSError):
                     ours.shutdown(socket.SHUT_RDWR)
                 process.cancel()
                 with suppress(asyncio.CancelledError):
                     await process
+
+    async def stop(self) -> None:
+        await self.clamd.stop()
+        if self._home.exists():
+            cgroups.remove_empty(self._cgroup)
+
+    @property
+    def _cgroup(self) -> str:
+        return f"/stead-scanner-{self._home.stat().st_ino}"
+
+    def _make_group(self) -> tuple[str, ...]:
+        cgroups.make(self._cgroup, LIMITS)
+        return tuple(str(file) for file in cgroups.list_process_files(self._cgroup))
 
     async def _run_child(self, channel: int) -> None:
         await self._run(_argv("stead.node.scanning.child"), _ignore, stdin=channel)

@@ -1,122 +1,60 @@
 """Scans the files of one site: walks them, passes each to the scanner, and remembers which were clean.
 
 Files belong to customers, who may change them meanwhile: directories and files are opened relative to their
-directory, and links are never followed. Blocks; run it in a thread.
+directory, and links are never followed. Everything has a limit, because hard links and holes make millions of
+large files on a small disk. A scan has a limited time, too: what it has read is remembered, so that the next
+one goes on with the rest. Blocks; run it in a thread.
 """
 
 import os
-import socket
 import stat
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
-import msgspec
-
-from stead.node.scanning.child import MAX_BYTES_AT_ONCE, MAX_FILES_AT_ONCE, MESSAGE_BYTES, Start
+from stead.node.scanning.child import MAX_BYTES_AT_ONCE, MAX_FILES_AT_ONCE
+from stead.node.scanning.findings import FileFinding, FileReport, Root
 from stead.node.scanning.paths import open_directory, to_text
-from stead.node.scanning.verdicts import Hello, Request, Verdict
-from stead.node.snapshots.tree_scan import MAX_DEPTH, MAX_FILES, Key, escape, unescape
+from stead.node.scanning.scan_index import FAILED, Facts, ScanIndex, build_line
+from stead.node.scanning.scanner_channel import EngineFailed, ScannerChannel
+from stead.node.scanning.verdicts import CHANGED, CLAMD_REFUSED, OUT_OF_TIME, Request, Verdict
+from stead.node.snapshots.tree_scan import MAX_DEPTH, MAX_FILES, Key
 
-ANSWER_SECONDS = 900.0
-"""For one message of files, if each of them takes as long as it may."""
 OUTSTANDING = 2
 """How many messages are sent before the first is answered."""
 MAX_COLLECTED = 1000
 """Files of one message, with those that are unchanged."""
 MAX_FINDINGS = 500
+MAXFAILED = 100
+"""Files without a result that are named."""
 MAX_ATTEMPTS = 3
 """For a file that is changed while it is read."""
-SETTLED_NS = 3_000_000_000
-"""What was changed a moment before could be changed again at the same time, so it is not remembered."""
+MAX_REPEATED = 500
+"""Files that are read again at the end."""
+MAX_PATH = 4000
+"""Neither PHP nor nginx can open a file with a longer path."""
+MAX_MOVED_PATH = 1000
+"""Escaped, a path is up to four times as long, and must fit into a message."""
+MAX_NAMES = 300_000
+"""Of the directories that are being read, in memory at the same time."""
+MAX_REFUSED = 20
+"""Files that clamd may refuse. More of them are a failure of clamd."""
+INDEX_BYTES = 128 << 20
+SETTLED_NS = 60_000_000_000
+"""What was changed a moment before could be changed again at the same time, and a page in memory later, so it
+is not remembered."""
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOATIME
-_CHANGED = "the file was changed while it was read"
-_verdicts = msgspec.msgpack.Decoder(list[Verdict])
-_Facts = tuple[int, int, int, int]
-
-
-class EngineFailed(Exception):
-    """An engine does not answer, so there is no result. Nothing follows from what was scanned so far."""
+_NO_RESULT_BEFORE = "it had no result before, and has not changed"
+_NOT_ITS_FAULT = (CHANGED, CLAMD_REFUSED, "the site has too many", "the file cannot be read")
+"""How reasons begin that do not come from the content of the file."""
 
 
 class ScanStopped(Exception):
     """Nobody needs the result any more."""
-
-
-@dataclass(frozen=True)
-class Root:
-    """A directory to scan, and where it is in the site."""
-
-    directory: Path
-    prefix: str
-    movable: bool = True
-    """Whether an infected file may be moved away. The code of a release is never changed."""
-
-
-class FileFinding(msgspec.Struct, frozen=True):
-    path: str
-    sha256: str
-    signature: str
-    engine: str
-    detail: str = ""
-    size: int = 0
-    movable: bool = True
-
-
-@dataclass
-class FileReport:
-    findings: list[FileFinding] = field(default_factory=list)
-    failed: list[tuple[str, str]] = field(default_factory=list)
-    """Files without a result, and why."""
-    files: int = 0
-    scanned: int = 0
-    unchanged: int = 0
-    bytes: int = 0
-    omitted: int = 0
-    """Findings beyond the limit."""
-
-
-class ScannerChannel:
-    """The agent's end of the socket to the scanner."""
-
-    def __init__(self, channel: socket.socket) -> None:
-        self._channel = channel
-        channel.settimeout(ANSWER_SECONDS)
-
-    def start(self, start: Start, rules: Path, known: Path) -> Hello:
-        with rules.open("rb") as first, known.open("rb") as second:
-            descriptors = [first.fileno(), second.fileno()]
-            self._do(lambda: socket.send_fds(self._channel, [msgspec.msgpack.encode(start)], descriptors))
-        hello = msgspec.msgpack.decode(self._receive(), type=Hello)
-        if hello.error:
-            raise EngineFailed(hello.error)
-        return hello
-
-    def send(self, requests: list[Request], descriptors: list[int]) -> None:
-        data = msgspec.msgpack.encode(requests)
-        self._do(lambda: socket.send_fds(self._channel, [data], descriptors))
-
-    def receive(self) -> list[Verdict]:
-        try:
-            return _verdicts.decode(self._receive())
-        except msgspec.MsgspecError:
-            raise EngineFailed("the scanner has sent something that cannot be read") from None
-
-    def _receive(self) -> bytes:
-        data = self._do(lambda: self._channel.recv(MESSAGE_BYTES))
-        if not data:
-            raise EngineFailed("the scanner has ended")
-        return data
-
-    def _do(self, action: Callable[[], object]) -> bytes:
-        try:
-            result = action()
-        except OSError as error:
-            raise EngineFailed(f"the scanner does not answer ({type(error).__name__})") from None
-        return result if isinstance(result, bytes) else b""
 
 
 @dataclass
@@ -124,22 +62,35 @@ class _Waiting:
     """A file whose verdict is not known yet, or one that is unchanged."""
 
     root: Root
+    place: int
+    """Of the root."""
     key: Key
-    facts: _Facts
+    facts: Facts
     attempt: int = 1
     known: bytes = b""
     """The hash that was clean at the last scan."""
     unchanged: bool = False
+    had_failed: bool = False
 
 
 class SiteScan:
     def __init__(
-        self, channel: ScannerChannel, roots: list[Root], index: Path, version: str, *, full: bool
+        self,
+        channel: ScannerChannel,
+        roots: list[Root],
+        index: Path,
+        version: str,
+        *,
+        full: bool,
+        seconds: float = 600.0,
+        index_bytes: int = INDEX_BYTES,
     ) -> None:
         """`index` is the file with what was clean at the last scan. With another `version` of the engines and
-        rules, nothing of it counts."""
+        rules, nothing of it counts. The scanner has its own limit of time; nothing takes longer than twice
+        `seconds`."""
         self._channel, self._roots, self._index, self._version = channel, roots, index, version
-        self._full = full
+        self._full, self._index_bytes = full, index_bytes
+        self._until = time.monotonic() + 2 * seconds
         self.report = FileReport()
         self.stopped = False
         self._sent: deque[list[_Waiting]] = deque()
@@ -147,7 +98,12 @@ class SiteScan:
         self._open: list[int] = []
         self._open_bytes = 0
         self._again: list[_Waiting] = []
+        self._names = self._refused = 0
         self._write: Callable[[bytes], object] = lambda _: None
+
+    def stop(self) -> None:
+        self.stopped = True
+        self._channel.end()
 
     def run(self) -> FileReport:
         """Raises EngineFailed and ScanStopped."""
@@ -161,7 +117,7 @@ class SiteScan:
                 self._flush()
                 while self._sent:
                     self._take_answer()
-                self._repeat_changed()
+                self._repeat()
             fresh.rename(self._index)
         finally:
             fresh.unlink(missing_ok=True)
@@ -170,46 +126,68 @@ class SiteScan:
         return self.report
 
     def _scan_root(self, place: int, root: Root) -> None:
-        known = _Known(self._index, self._version, place, trust=not self._full)
+        known = ScanIndex(self._index, self._version, place, trust=not self._full)
         try:
             top = open_directory(root.directory)
         except FileNotFoundError:
             return
         try:
-            for key, status, directory in self._walk(top, ()):
+            missing = dict(root.expected or {})
+            for key, status, directory in self._walk(top, (), root):
+                missing.pop(key, None)
                 facts = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
                 same, digest = known.find(key, facts)
-                waiting = _Waiting(root, key, facts, known=digest, unchanged=same)
+                waiting = _Waiting(root, place, key, facts, known=digest, unchanged=same)
                 if same:
                     self._collected.append(waiting)
+                elif self.report.unfinished:
+                    self._leave_out(waiting)
                 else:
                     self._collect(waiting, directory)
                 if self._is_full():
                     self._flush()
+            if not self.report.unfinished:
+                for key, digest in missing.items():
+                    self._find(root, key, digest, "release_missing_file", "inventory", "it was removed")
         finally:
             os.close(top)
 
-    def _walk(self, directory: int, key: Key) -> Iterator[tuple[Key, os.stat_result, int]]:
-        if len(key) > MAX_DEPTH or self.report.files > MAX_FILES:
-            self._fail((*key, b"*"), "there are too many files or levels of directories")
-            return
-        with os.scandir(directory) as found:
-            names = sorted(os.fsencode(entry.name) for entry in found)
+    def _walk(self, directory: int, key: Key, root: Root) -> Iterator[tuple[Key, os.stat_result, int]]:
+        length = len(root.prefix) + sum(len(part) + 1 for part in key)
+        names = self._list(directory, key, root)
+        self._names += len(names)
         for name in names:
             if self.stopped:
                 raise ScanStopped
+            if self.report.files >= MAX_FILES or time.monotonic() > self._until:
+                self.report.unfinished += self.report.files < MAX_FILES
+                self._fail((*key, b"*"), "there are too many files", root)
+                break
             # What was removed or replaced meanwhile.
             with suppress(FileNotFoundError, NotADirectoryError):
                 status = os.stat(name, dir_fd=directory, follow_symlinks=False)
-                if stat.S_ISDIR(status.st_mode):
+                is_directory = stat.S_ISDIR(status.st_mode)
+                if not is_directory and not stat.S_ISREG(status.st_mode):
+                    continue
+                if length + 1 + len(name) > MAX_PATH or (is_directory and len(key) >= MAX_DEPTH):
+                    self._fail((*key, name), "the path is too long", root)
+                elif is_directory:
                     below = open_directory(name, directory)
                     try:
-                        yield from self._walk(below, (*key, name))
+                        yield from self._walk(below, (*key, name), root)
                     finally:
                         os.close(below)
-                elif stat.S_ISREG(status.st_mode):
+                else:
                     self.report.files += 1
                     yield (*key, name), status, directory
+        self._names -= len(names)
+
+    def _list(self, directory: int, key: Key, root: Root) -> list[bytes]:
+        with os.scandir(directory) as found:
+            names = [os.fsencode(entry.name) for entry in islice(found, MAX_NAMES - self._names)]
+            if next(found, None) is not None:
+                self._fail((*key, b"*"), "there are too many files", root)
+        return sorted(names)
 
     def _collect(self, waiting: _Waiting, directory: int) -> None:
         try:
@@ -255,22 +233,20 @@ class SiteScan:
         if set(answers) != set(asked):
             raise EngineFailed("the scanner has answered something else")
         for place, waiting in enumerate(batch):
-            if waiting.unchanged:
+            if waiting.unchanged and waiting.known:
                 self.report.unchanged += 1
                 self._remember(waiting, waiting.known)
+            elif waiting.unchanged:
+                self._note(waiting, FAILED)
+                waiting.unchanged, waiting.had_failed = False, True
+                self._read_later(waiting, _NO_RESULT_BEFORE)
             else:
                 self._judge(waiting, answers[place])
 
     def _judge(self, waiting: _Waiting, verdict: Verdict) -> None:
         size = waiting.facts[1]
         if verdict.result == "error":
-            if verdict.detail.startswith("clamd"):
-                raise EngineFailed(verdict.detail)
-            if verdict.detail == _CHANGED and waiting.attempt < MAX_ATTEMPTS:
-                waiting.attempt += 1
-                self._again.append(waiting)
-            else:
-                self._fail(waiting.key, verdict.detail, waiting.root)
+            self._judge_error(waiting, verdict)
             return
         if verdict.scanned:
             self.report.scanned += 1
@@ -280,31 +256,79 @@ class SiteScan:
         if verdict.result == "clean":
             self._remember(waiting, verdict.sha256)
             return
+        self._find(
+            *(waiting.root, waiting.key, verdict.sha256, verdict.signature, verdict.engine, verdict.detail),
+            size=size,
+        )
+
+    def _find(
+        self, root: Root, key: Key, digest: bytes, signature: str, engine: str, detail: str, size: int = 0
+    ) -> None:
         if len(self.report.findings) >= MAX_FINDINGS:
             self.report.omitted += 1
             return
+        path = b"/".join((root.prefix.encode(), *key))
+        movable = root.movable and len(path) <= MAX_MOVED_PATH
         self.report.findings.append(
-            FileFinding(
-                to_text(_path_of(waiting)),
-                verdict.sha256.hex(),
-                verdict.signature,
-                verdict.engine,
-                verdict.detail,
-                size,
-                waiting.root.movable and len(_path_of(waiting)) <= 1000,
-            )
+            FileFinding(to_text(path), digest.hex(), signature, engine, detail, size, movable)
         )
 
-    def _remember(self, waiting: _Waiting, digest: bytes) -> None:
-        if waiting.facts[3] < time.time_ns() - SETTLED_NS and len(digest) == 32:
-            path = escape(b"/".join(waiting.key))
-            place = self._roots.index(waiting.root)
-            self._write(b"%d %d %d %d %d %b %b\n" % (place, *waiting.facts, digest.hex().encode(), path))
+    def _judge_error(self, waiting: _Waiting, verdict: Verdict) -> None:
+        if verdict.detail == OUT_OF_TIME:
+            self._leave_out(waiting)
+        elif verdict.detail == CHANGED and waiting.attempt < MAX_ATTEMPTS:
+            waiting.attempt += 1
+            self._read_later(waiting, CHANGED)
+        elif verdict.detail == CLAMD_REFUSED and self._refused < MAX_REFUSED:
+            self._refused += 1
+            self._fail(waiting.key, verdict.detail, waiting.root)
+        elif verdict.detail.startswith("clamd"):
+            raise EngineFailed(verdict.detail)
+        else:
+            self._fail(waiting.key, verdict.detail, waiting.root)
+            if not verdict.detail.startswith(_NOT_ITS_FAULT):
+                self._note(waiting, FAILED)
 
-    def _repeat_changed(self) -> None:
-        """Files that were changed while they were read."""
+    def _leave_out(self, waiting: _Waiting) -> None:
+        self.report.unfinished += 1
+        self._fail(waiting.key, f"{OUT_OF_TIME}; the next one goes on", waiting.root)
+
+    def _read_later(self, waiting: _Waiting, otherwise: str) -> None:
+        """After all others, if there is room for it."""
+        if len(self._again) < MAX_REPEATED:
+            self._again.append(waiting)
+        else:
+            self._fail(waiting.key, otherwise, waiting.root)
+
+    def _remember(self, waiting: _Waiting, digest: bytes) -> None:
+        """A clean file."""
+        if len(digest) != 32:
+            return
+        expected = waiting.root.expected
+        if expected is not None and expected.get(waiting.key) != digest:
+            detail = "it is not as it was released"
+            self._find(waiting.root, waiting.key, digest, "release_changed_file", "inventory", detail)
+        self._note(waiting, digest.hex().encode())
+
+    def _note(self, waiting: _Waiting, result: bytes) -> None:
+        """Lines are in the order of the paths: files that are read after all others have been changed, or
+        have one already."""
+        is_settled = waiting.facts[3] < time.time_ns() - SETTLED_NS
+        if waiting.had_failed or waiting.attempt > 1 or not is_settled or self._index_bytes <= 0:
+            return
+        line = build_line(waiting.place, waiting.key, waiting.facts, result)
+        self._index_bytes -= len(line)
+        self._write(line)
+
+    def _repeat(self) -> None:
+        """Files that were changed while they were read, and those that had no result before."""
         while self._again:
             waiting = self._again.pop()
+            if self.stopped:
+                raise ScanStopped
+            if self.report.unfinished:
+                self._fail(waiting.key, _NO_RESULT_BEFORE if waiting.had_failed else CHANGED, waiting.root)
+                continue
             try:
                 directory = _open_parent(waiting.root.directory, waiting.key)
             except OSError:
@@ -313,8 +337,9 @@ class SiteScan:
                 with suppress(FileNotFoundError):
                     status = os.stat(waiting.key[-1], dir_fd=directory, follow_symlinks=False)
                     if stat.S_ISREG(status.st_mode):
-                        # It may still be written: it is scanned again next time.
-                        waiting.facts = (status.st_ino, status.st_size, status.st_mtime_ns, time.time_ns())
+                        waiting.facts = (
+                            *(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns),
+                        )
                         waiting.known = b""
                         self._collect(waiting, directory)
             finally:
@@ -323,10 +348,10 @@ class SiteScan:
             while self._sent:
                 self._take_answer()
 
-    def _fail(self, key: Key, reason: str, root: Root | None = None) -> None:
-        if len(self.report.failed) < MAX_FINDINGS:
-            prefix = f"{root.prefix}/" if root else ""
-            self.report.failed.append((prefix + to_text(b"/".join(key)), reason))
+    def _fail(self, key: Key, reason: str, root: Root) -> None:
+        self.report.without_result += 1
+        if len(self.report.failed) < MAXFAILED:
+            self.report.failed.append((f"{root.prefix}/{to_text(b'/'.join(key))}", reason))
 
 
 def _path_of(waiting: _Waiting) -> bytes:
@@ -342,36 +367,3 @@ def _open_parent(top: Path, key: Key) -> int:
             os.close(directory)
         directory = below
     return directory
-
-
-class _Known:
-    """The lines of the index of one root, in the order of the paths."""
-
-    def __init__(self, file: Path, version: str, place: int, *, trust: bool) -> None:
-        self._lines = _read(file, version, place)
-        self._next = next(self._lines, None)
-        self._trust = trust
-
-    def find(self, key: Key, facts: _Facts) -> tuple[bool, bytes]:
-        """Whether the file is the same as at the last scan, and the hash that was clean then."""
-        while self._next is not None and self._next[0] < key:
-            self._next = next(self._lines, None)
-        if self._next is None or self._next[0] != key or not self._trust:
-            return False, b""
-        return self._next[1] == facts, self._next[2]
-
-
-def _read(file: Path, version: str, wanted: int) -> Iterator[tuple[Key, _Facts, bytes]]:
-    """What cannot be read ends it: the rest is not known."""
-    with suppress(OSError, ValueError), file.open("rb") as lines:
-        if lines.readline().rstrip(b"\n") != version.encode():
-            return
-        for line in lines:
-            place, inode, size, modified, changed, digest, path = line.rstrip(b"\n").split(b" ", 6)
-            if int(place) == wanted:
-                key = tuple(unescape(path).split(b"/"))
-                yield (
-                    key,
-                    (int(inode), int(size), int(modified), int(changed)),
-                    bytes.fromhex(digest.decode()),
-                )

@@ -12,6 +12,9 @@ _FOUND, _FAILED = b" FOUND", b" ERROR"
 _SIGNATURE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/()+-]{0,199}")
 _LIMIT = "Heuristics.Limits.Exceeded"
 """clamd reports so that it has not read all of a file. That is no infection."""
+CHANGED = "the file was changed while it was read"
+OUT_OF_TIME = "the scan has no time left"
+CLAMD_REFUSED = "clamd could not read the file"
 
 
 class Request(Struct, frozen=True, array_like=True):
@@ -65,5 +68,5 @@ def read_clamd_reply(reply: bytes) -> tuple[int, Result, str]:
             return number, "infected", signature.removesuffix(".UNOFFICIAL")
         return number, "error", "clamd has named a signature that cannot be read"
     if rest.endswith(_FAILED):
-        return number, "error", "clamd could not read the file"
+        return number, "error", CLAMD_REFUSED
     return number, "error", "clamd has sent something else than a result"

@@ -51,6 +51,8 @@ class SignInMessage(Struct, frozen=True):
 class SiteMessage(Struct, frozen=True):
     purge: Annotated[tuple[Tag, ...], Meta(max_length=256)] = ()
     purge_all: bool = False
+    components: bool = False
+    """Plugins or themes were changed."""
     cron: CronTimes | None = None
     mail: Annotated[int, Meta(ge=0)] | None = None
     """The size of a mail, which follows."""

@@ -61,7 +61,7 @@ class CmsCommands:
         socket = databases.databases.socket
         self._files = QuestionFiles(home / "files")
         self._questions = SiteQuestions(hosts.find, environments.paths, self._files)
-        self._queries = SiteQueries(socket)
+        self.queries = SiteQueries(socket)
         self.components = Components(
             *(runc, registry, home / "components", self._questions.renew_code, hosts.budget)
         )
@@ -93,7 +93,7 @@ class CmsCommands:
         await self._databases.wait_until_ready()
         schema = schema_name(EnvironmentId(question.environment), desired.spec.datasets.schema)
         password = desired.secrets.database_password
-        return await self._queries.answer(question.kind, question.body, schema, password, until)
+        return await self.queries.answer(question.kind, question.body, schema, password, until)
 
     async def change_components(self, task: Assignment, work: ChangeComponents) -> ComponentsChanged:
         """Visitors are served meanwhile, as when somebody changes components in WordPress itself."""
@@ -120,5 +120,5 @@ class CmsCommands:
         plan = await self._plan_program(task.environment)
         async with self._export_places.take(plan.tenant):
             if work.statement:
-                return await self._exports.export_result(plan.database, task, work, self._queries)
+                return await self._exports.export_result(plan.database, task, work, self.queries)
             return await self._exports.export(plan.database, task, work)

@@ -6,6 +6,8 @@ from stead.node.databases.node_databases import NodeDatabases
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.drivers.releases import Releases
+from stead.node.scanning.release_checksums import ReleaseChecksums
+from stead.node.uninterrupted import run_in_thread
 from stead.node.wordpress.attachments import Attachments
 from stead.node.wordpress.environments import Environments, with_release
 from stead.node.wordpress.plan import WordPress
@@ -23,9 +25,10 @@ class ReleaseCommands:
         attachments: Attachments,
         databases: NodeDatabases,
         runc: Runc,
+        checksums: ReleaseChecksums,
     ) -> None:
         self._environments, self._releases, self._attachments = environments, releases, attachments
-        self._databases, self._runc = databases, runc
+        self._databases, self._runc, self._checksums = databases, runc, checksums
         releases.add_user(self._list_used)
 
     async def ensure(self, task: Assignment, wanted: EnsureRelease) -> None:
@@ -70,6 +73,8 @@ class ReleaseCommands:
             read_layout(layout.releases(self._environments.data) / name)
         except ContainerFailed as unusable:
             raise Refusal("artifact.signature_invalid", str(unusable)) from None
+        if new:
+            await run_in_thread(self._checksums.record, name)
         return name
 
     def _list_used(self) -> list[str]:

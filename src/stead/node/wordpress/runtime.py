@@ -127,13 +127,17 @@ class WordPressRuntime(Driver):
             *(disks, runc, space, restic or Restic(disks.run)),
         )
         self._scanner = Scanner(data / "scanner", disks.run, signatures)
-        self.scans = ScanCommands(
-            data / "hosting" / "scans", self.environments, databases, disks, self._scanner
-        )
-        self.releases = ReleaseCommands(self.environments, releases, self._attachments, databases, runc)
         self.cms = CmsCommands(
             *(data / "hosting", self.environments, hosts, databases, runc, disks.run, space),
             *(services, registry, self.plan_program),
+        )
+        self.scans = ScanCommands(
+            *(data / "hosting" / "scans", self.environments, databases, disks, self._scanner),
+            *(self.cms.queries, space),
+        )
+        self.releases = ReleaseCommands(
+            *(self.environments, releases, self._attachments, databases, runc),
+            self.scans.checksums,
         )
         self._commands = Commands(runc, hosts.budget, data / "hosting" / "commands")
         self._php = PhpVersions(
@@ -215,6 +219,9 @@ class WordPressRuntime(Driver):
     def list_captured_mail(self) -> Sequence[CapturedMail]:
         return self._services.captured.list_mails()
 
+    def list_changed_components(self) -> Mapping[str, float]:
+        return self._services.components_changed
+
     def background_tasks(self) -> Mapping[str, Callable[[], Coroutine[Any, Any, None]]]:
         return {
             "wordpress.host": self.run,
@@ -246,7 +253,7 @@ class WordPressRuntime(Driver):
             await run_uninterrupted(self._stop())
 
     async def _stop(self) -> None:
-        await self._scanner.clamd.stop()
+        await self._scanner.stop()
         await self._hosts.close(keep_running=self._keep_running)
         await self._attachments.close()
         if not self._keep_running:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
@@ -33,6 +34,8 @@ class SiteServices:
         self._sign_ins = sign_ins or SignIns()
         self.traces = SiteTraces()
         self._clones: set[str] = set()
+        self.components_changed: dict[str, float] = {}
+        """When a site has said that it has other plugins or themes, in seconds since 1970."""
         self._sockets: dict[str, AsyncExitStack] = {}
 
     def background_tasks(self) -> Mapping[str, Callable[[], Coroutine[Any, Any, None]]]:
@@ -70,6 +73,7 @@ class SiteServices:
         await self._mail.forget(environment)
         self.captured.forget(environment)
         self._clones.discard(environment)
+        self.components_changed.pop(environment, None)
 
     async def close(self, environment: str) -> None:
         if stack := self._sockets.pop(environment, None):
@@ -90,6 +94,8 @@ class SiteServices:
     async def _handle(
         self, environment: str, message: SiteMessage, reader: asyncio.StreamReader
     ) -> SiteAnswer:
+        if message.components:
+            self.components_changed[environment] = time.time()
         if message.cron is not None:
             self.schedule.report(environment, message.cron)
         if message.mail is not None and environment in self._clones:

@@ -31,7 +31,7 @@ def dataset_of(job: Job[Any]) -> str:
 async def prepare_copy(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:
     """A copy of what production has now."""
     production = await environments.get_production(tx, job.site_id)
-    served = [name.hostname for name in await domains.list_served(tx, production.id)]
+    served = await domains.list_served_hosts(tx, production.id)
     return await _prepare(tx, job, production, tuple(dict.fromkeys([*served, production.subdomain])))
 
 
@@ -82,7 +82,7 @@ async def prepare_push(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:
     is_near = source.node_id == production.node_id
     if not is_near and not facts.is_test:
         raise Refused(NoNode.code, "The environment is not on the node of production any more: refresh it.")
-    served = [name.hostname for name in await domains.list_served(tx, source.id)]
+    served = await domains.list_served_hosts(tx, source.id)
     work = PrepareDataset(
         facts.runtime,
         dataset_of(job),

@@ -39,7 +39,8 @@ function M.fetched()
   if type(tags) == "table" then
     tags = table.concat(tags, ",")
   end
-  local view = records.view(ngx.var.host)
+  local host = ngx.var.host
+  local view = records.view(host) or records.view(records.wildcard_of(host) or "")
   local target = ngx.var.request_uri
   local rule = pagecache.rule(ngx.unescape_uri(target:match "^[^?]*"), target)
   local ttl = view and (ngx.var.http_x_stead_warm and view.ttl > 0 and view.hot_ttl or view.ttl)

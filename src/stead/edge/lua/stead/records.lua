@@ -378,6 +378,9 @@ function M.apply(text, missing_only)
       break
     elseif not ok then
       skipped[#skipped + 1] = { line = count, dict = problem.dict }
+      if problem.dict == "records" then
+        state:safe_set("hosts_skipped", true)
+      end
     end
     -- No view depends on certificates, which have a number of their own.
     changed = changed or kind ~= "certificate"
@@ -451,6 +454,21 @@ function M.is_permanent(host)
   return find(host, PERMANENT) ~= nil
 end
 
+-- The name of the wildcard that a host is directly below; nil for a host that is below none. The label is that of the
+-- keys of records, in which no asterisk can be.
+function M.wildcard_of(host)
+  local dot = find(host, ".", 1, true)
+  if dot and find(host, ".", dot + 1, true) then
+    return "_wildcard" .. sub(host, dot)
+  end
+end
+
+-- Whether a host that is not in memory has no record of its own: all records of the region are here, and all of them
+-- fitted. Permanent hosts are never all here, but none of them is below a wildcard.
+function M.has_all_hosts()
+  return state:get("complete") == true and not state:get("hosts_skipped")
+end
+
 function M.certificate(host)
   return certificates:get(host)
 end
@@ -460,7 +478,12 @@ function M.certificates_changed()
   return state:get("certificates")
 end
 
--- Whether there is a record of this host.
+-- Whether the host has a record of its own, and not only had one.
+function M.is_host(host)
+  return content(records, "h:" .. host) ~= nil
+end
+
+-- Whether there is a record of this host, also of one that was deleted lately.
 function M.has_host(host)
   return records:get("h:" .. host) ~= nil
 end

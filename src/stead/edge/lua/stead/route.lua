@@ -21,7 +21,7 @@ local trace = require "stead.trace"
 local ngx, var = ngx, ngx.var
 local byte, find, sub, gsub, lower = string.byte, string.find, string.sub, string.gsub, string.lower
 local view_of, is_peer = records.view, records.is_peer
-local pages, state = ngx.shared.pages, ngx.shared.state
+local pages, function_requests = ngx.shared.pages, ngx.shared.function_requests
 
 local M = {}
 local SLASH, DOT = 47, 46
@@ -35,11 +35,35 @@ for extension in ([[css js mjs map json png jpg jpeg gif webp avif svg ico bmp w
 end
 local READS = { GET = true, HEAD = true }
 
--- The host is not in shared memory: look it up in the node's store, unless it is known not to exist.
+-- The view of the wildcard that the host is below, if there is one. A wildcard that is not in memory is looked up too.
+local function look_up_wildcard(wildcard)
+  local view, known = view_of(wildcard)
+  if not view and not known and store.ask("host", wildcard) == "found" then
+    view = view_of(wildcard)
+  end
+  return view
+end
+
+-- The host is not in shared memory: look it up in the node's store, unless it is known not to exist. A host of its own
+-- comes before a wildcard, so the store is asked first, unless memory has every host.
 local function look_up(host, known)
+  local wildcard = not records.is_host(host) and records.wildcard_of(host)
+  local view = wildcard and (known or records.has_all_hosts()) and view_of(wildcard)
+  if view then
+    return view
+  end
   local result = (known or host == "") and "unknown" or store.ask("host", host)
+  if result == "unknown" and wildcard then
+    view = look_up_wildcard(wildcard)
+    if view then
+      return view
+    end
+  elseif result == "unreachable" and wildcard and view_of(wildcard) then
+    -- It may have a host of its own that does not fit in memory.
+    return answer.page("starting")
+  end
   if result == "found" then
-    local view = view_of(host)
+    view = view_of(host)
     if view then
       return view
     end
@@ -321,7 +345,7 @@ local function serve_function(view, found)
     return answer.page("too_large")
   end
   local now = ngx.time()
-  local count = state:incr("f:" .. found.socket .. ":" .. now, 1, 0, 2)
+  local count = function_requests:incr(found.socket .. ":" .. now, 1, 0, 2)
   if count and count > found.rate then
     return answer.page("function_rate_limit")
   end

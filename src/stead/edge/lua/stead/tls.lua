@@ -17,9 +17,16 @@ local function uses_preview_certificate(name)
   return node.has_preview_certificate and records.is_permanent(name)
 end
 
+-- Whether the name has no host of its own, and is below a wildcard that is in memory. Then it has no certificate of its
+-- own either, and the store is not asked for each of any number of names.
+local function is_below_wildcard(name)
+  local wildcard = records.wildcard_of(name)
+  return wildcard ~= nil and records.has_all_hosts() and not records.has_host(name) and records.has_host(wildcard)
+end
+
 local function find(name)
   local raw = records.certificate(name)
-  if not raw and store.ask("certificate", name) == "found" then
+  if not raw and not is_below_wildcard(name) and store.ask("certificate", name) == "found" then
     raw = records.certificate(name)
   end
   return raw
@@ -56,6 +63,10 @@ end
 function M.serve()
   local name = (ssl.server_name() or ""):lower()
   local pair = name ~= "" and certificate(name)
+  if not pair then
+    local wildcard = records.wildcard_of(name)
+    pair = wildcard and certificate(wildcard)
+  end
   if not pair and uses_preview_certificate(name) then
     return
   elseif not pair then

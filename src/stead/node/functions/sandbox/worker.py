@@ -17,6 +17,7 @@ from .activity import Activity
 from .exchange import CPU, MEMORY, SUBREQUESTS, Request, RequestRefused, build_response, read_request, refuse
 from .guest import Guest, GuestFailed, Program, compile_function
 from .host_calls import HostCalls, HostUnavailable
+from .sizes import MAX_COMPILED, MAX_SOURCE
 from .ticker import Ticker
 from .tracing import MAX_NAME, SLOW_MS, Trace
 
@@ -31,8 +32,6 @@ OVERHEAD_BYTES = 256 << 20
 """How much memory a process uses besides that of the function."""
 GRACE_SECONDS = 0.1
 COMPILE_CPU_SECONDS, COMPILE_BYTES = 120, 1 << 30
-MAX_SOURCE, MAX_COMPILED = 32 << 20, 96 << 20
-"""What is compiled stays on the disk of the node, for each version."""
 REPORTS_PER_SECOND, REPORTS_BURST = 256 << 10, 1 << 20
 """In bytes. What is more is dropped."""
 REPORT_BYTES = 1000
@@ -161,7 +160,7 @@ class Worker:
             with connection:
                 about = self._serve(connection)
             self._report(about)
-            if self._guest is None and not self._replace():
+            if self._host.is_out_of_step or (self._guest is None and not self._replace()):
                 return
             self._goes_on = self._ticker.needs_thread
 

@@ -23,6 +23,7 @@ final class Changes
 
     private static array $tags = [];
     private static bool $all = false;
+    private static bool $components = false;
 
     public static function watch(): void
     {
@@ -51,6 +52,11 @@ final class Changes
         foreach ($everything as $hook) {
             add_action($hook, [self::class, 'everything_changed'], PHP_INT_MAX, 0);
         }
+        // Other files: the platform scans them, and looks which versions there are.
+        $components = ['activated_plugin', 'deleted_plugin', 'switch_theme', 'deleted_theme', 'upgrader_process_complete'];
+        foreach ($components as $hook) {
+            add_action($hook, [self::class, 'components_changed'], PHP_INT_MAX, 0);
+        }
         foreach (['added_option', 'updated_option', 'deleted_option'] as $hook) {
             add_action($hook, [self::class, 'option_changed'], PHP_INT_MAX, 1);
         }
@@ -66,11 +72,17 @@ final class Changes
     public static function message(): array
     {
         [$tags, $all] = [self::$tags, self::$all];
-        [self::$tags, self::$all] = [[], false];
+        $components = self::$components ? ['components' => true] : [];
+        [self::$tags, self::$all, self::$components] = [[], false, false];
         if ($all || count($tags) > MAX_PURGED || ($tags && defined('WP_IMPORTING') && WP_IMPORTING)) {
-            return ['purge_all' => true];
+            return ['purge_all' => true] + $components;
         }
-        return $tags ? ['purge' => array_map('strval', array_keys($tags))] : [];
+        return ($tags ? ['purge' => array_map('strval', array_keys($tags))] : []) + $components;
+    }
+
+    public static function components_changed(): void
+    {
+        self::$components = true;
     }
 
     public static function everything_changed(): void
