@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ export default {
     if (pathname === "/throw") throw new Error("on purpose");
     if (pathname === "/forever") for (;;) {}
     if (pathname === "/away") return fetch("http://203.0.113.1/");
+    if (pathname === "/slow") return fetch(env.SLOW);
     console.log(`called \\u001b]0;owned\\u0007 ${pathname}`);
     const visits = await env.VISITS.increment("all");
     await env.STORE.put("last", pathname);
@@ -71,9 +73,11 @@ def test_a_function_runs_as_on_a_node(tmp_path: Path):
     assert machine.stead("fn", "new", "hello").code == 0
     (folder / "function.js").write_text(SOURCE)
     (machine.work / "secrets.env").write_text("# not an argument, which others can read\nTOKEN='quiet'\n")
-    bindings = ("--kv", "STORE", "--coord", "VISITS", "--fetch", "example.com", "--var", "GREETING=hi")
-    options = (*bindings, "--env-file", "secrets.env", "--wall-ms", "500")
-    with serving(machine, "hello", *options) as (address, said):
+    nobody = socket.create_server(("127.0.0.1", 0))
+    slow = "127.0.0.1:{}".format(nobody.getsockname()[1])
+    bindings = ("--kv", "STORE", "--coord", "VISITS", "--fetch", slow, "--var", "GREETING=hi")
+    options = (*bindings, "--var", f"SLOW=http://{slow}/", "--env-file", "secrets.env", "--wall-ms", "500")
+    with nobody, serving(machine, "hello", *options) as (address, said):
         with httpx.Client(base_url=address, timeout=BOUND * slowdown()) as client:
             first = client.get("/a").json()
             assert first == {
@@ -90,6 +94,8 @@ def test_a_function_runs_as_on_a_node(tmp_path: Path):
             endless = client.get("/forever")
             assert (endless.status_code, endless.headers["x-stead-reason"]) == (503, "function_time_limit")
             assert "203.0.113.1:80 is not listed" in client.get("/away").text
+            assert client.get("/slow").status_code >= 500, "nobody answers there"
+            assert client.get("/d").json()["last"] == "/d", "no late answer is taken for another one"
             elsewhere = client.get("/c", headers={"host": "attacker.example"})
             assert elsewhere.status_code == 403, "a page elsewhere cannot read what it answers"
             (folder / "function.js").write_text("export default { fetch: () => new Response('changed') };")

@@ -147,7 +147,7 @@ export type SpanStatus = "error" | "ok" | (string & {});
 
 export type TimeseriesMetric = "CLS" | "FCP" | "INP" | "LCP" | "TTFB" | (string & {});
 
-export type TlsErrorCode = "ca_rate_limited" | "ca_refused" | "ca_unreachable" | "ca_untrusted" | "caa" | "challenge_failed" | "dns" | "dns_unanswered" | "edges" | "internal" | (string & {});
+export type TlsErrorCode = "ca_rate_limited" | "ca_refused" | "ca_unreachable" | "ca_untrusted" | "caa" | "challenge_failed" | "dns" | "dns_unanswered" | "edges" | "internal" | "zone" | (string & {});
 
 export type TlsState = "expired" | "not_registered" | "pending" | "unconfigured" | "valid" | (string & {});
 
@@ -1328,7 +1328,7 @@ export interface NewDeviceAuthorization {
 }
 
 export interface NewDomain {
-  /** Internationalized names are accepted. */
+  /** Internationalized names and wildcards are accepted. */
   hostname: string;
   /** Redirect visitors to the primary domain. */
   redirect_to_primary?: boolean;
@@ -1993,6 +1993,8 @@ export interface Scan {
   found: number;
   /** Infected files beyond the limit. */
   omitted: number;
+  /** Files of `failed` for which the scan had no time. The next one goes on with them. */
+  unfinished: number;
   /** The version of ClamAV and its signatures. */
   clamav: string;
   /** The version of the rules. */

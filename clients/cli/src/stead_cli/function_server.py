@@ -1,5 +1,6 @@
 """Serves a function on this machine. What runs it is what runs it on a node; only its state is local."""
 
+import contextlib
 import json
 import socket
 import sys
@@ -41,15 +42,19 @@ class FunctionServer:
 
     def __post_init__(self) -> None:
         self._engine = new_engine()
-        ours, theirs = socket.socketpair()
-        bindings = [{"name": name, "kind": kind} for name, kind in self.state.bindings.items()]
-        self._host = HostCalls(ours, self.variables, bindings)
+        self._host = self._connect()
         self._program: Program | None = None
         self._guest: Guest | None = None
         self._stamp: object = None
         self._problem = ""
-        threading.Thread(target=self._answer, args=(theirs,), daemon=True).start()
         threading.Thread(target=self._tick, daemon=True).start()
+
+    def _connect(self) -> HostCalls:
+        """What the function asks, it asks over a channel, as on a node."""
+        self._ours, theirs = socket.socketpair()
+        bindings = [{"name": name, "kind": kind} for name, kind in self.state.bindings.items()]
+        threading.Thread(target=self._answer, args=(theirs,), daemon=True).start()
+        return HostCalls(self._ours, self.variables, bindings)
 
     def listen(self, port: int) -> socket.socket:
         """Only for this machine."""
@@ -140,8 +145,13 @@ class FunctionServer:
         except HostUnavailable:
             raise GuestFailed("function_time_limit") from None
         finally:
-            if not keep:
+            if not keep or self._host.is_out_of_step:
                 self._close()
+            if self._host.is_out_of_step:
+                # A late answer must not be taken for the next one.
+                self._ours.close()
+                lines, self._host = self._host.lines, self._connect()
+                self._host.lines = lines
 
     def _read(self, answer: str) -> bytes:
         if len(answer) > MAX_ANSWER:
@@ -168,8 +178,9 @@ class FunctionServer:
             self._guest = None
 
     def _answer(self, channel: socket.socket) -> None:
-        while True:
-            messages.send(channel, self.state.answer(messages.receive(channel)))
+        with channel, contextlib.suppress(OSError, messages.ChannelClosed):
+            while True:
+                messages.send(channel, self.state.answer(messages.receive(channel)))
 
     def _tick(self) -> None:
         """The clock of the engine, which ends the function at its deadline."""

@@ -188,6 +188,14 @@ class DomainIsPrimary(errors.Conflict):
     """`domain.is_primary`"""
 
 
+class DomainIsWildcard(errors.Conflict):
+    """`domain.is_wildcard`"""
+
+
+class DomainNeedsZone(errors.Conflict):
+    """`domain.needs_zone`"""
+
+
 class DomainNotFound(errors.NotFound):
     """`domain.not_found`"""
 
@@ -198,6 +206,10 @@ class DomainNotOfProduction(errors.Conflict):
 
 class DomainNotVerified(errors.Conflict):
     """`domain.not_verified`"""
+
+
+class DomainOverlaps(errors.Conflict):
+    """`domain.overlaps`"""
 
 
 class EnvironmentBusy(errors.Conflict):
@@ -603,9 +615,12 @@ BY_CODE: dict[str, type[errors.APIError]] = {
     "dns_record.exists": DnsRecordExists,
     "dns_record.not_found": DnsRecordNotFound,
     "domain.is_primary": DomainIsPrimary,
+    "domain.is_wildcard": DomainIsWildcard,
+    "domain.needs_zone": DomainNeedsZone,
     "domain.not_found": DomainNotFound,
     "domain.not_of_production": DomainNotOfProduction,
     "domain.not_verified": DomainNotVerified,
+    "domain.overlaps": DomainOverlaps,
     "environment.busy": EnvironmentBusy,
     "environment.exists": EnvironmentExists,
     "environment.is_production": EnvironmentIsProduction,

@@ -523,7 +523,7 @@ class NewDomain(TypedDict):
     """The fields of `NewDomain`."""
 
     hostname: str
-    """Internationalized names are accepted."""
+    """Internationalized names and wildcards are accepted."""
 
     redirect_to_primary: NotRequired[bool]
     """Redirect visitors to the primary domain."""

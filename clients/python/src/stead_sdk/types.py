@@ -228,6 +228,7 @@ if TYPE_CHECKING:
             "dns_unanswered",
             "edges",
             "internal",
+            "zone",
         ]
         | str
     )
@@ -2344,6 +2345,7 @@ class Scan(Model):
         "duration_ms": None,
         "found": None,
         "omitted": None,
+        "unfinished": None,
         "clamav": None,
         "rules": None,
         "error": None,
@@ -2374,6 +2376,8 @@ class Scan(Model):
         found: int
         omitted: int
         """Infected files beyond the limit."""
+        unfinished: int
+        """Files of `failed` for which the scan had no time. The next one goes on with them."""
         clamav: str
         """The version of ClamAV and its signatures."""
         rules: str

@@ -45,6 +45,9 @@ class HostCalls:
         self.lines: list[str] = []
         self.subrequests = self.depth = 0
         self.recorded = RecordedCalls()
+        self.is_out_of_step = False
+        """Whether an answer may still arrive that nobody waits for. It must not be taken for the next one, so
+        the process ends after its request."""
         self._trace: Trace | None = None
 
     def begin(self, until: float, *, depth: int, subrequests: int, trace: Trace | None = None) -> None:
@@ -126,6 +129,7 @@ class HostCalls:
             messages.send(self._channel, {"op": op, "arg": arg, **about})
             answer = messages.receive(self._channel)
         except (OSError, messages.ChannelClosed):
+            self.is_out_of_step = True
             raise HostUnavailable from None
         self.subrequests = max(self.subrequests, int(answer.pop("subrequests", 0)))
         return answer

@@ -34,7 +34,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
     "attach": {
         "group": "domains",
         "summary": "Attach a domain to an environment.",
-        "description": "The domain is served, and gets a certificate, once it is verified: it points to this platform, or has the\nTXT record in `challenge`. Read the domain to see what is missing. Public suffixes and names of the\nplatform are refused.",
+        "description": "The domain is served, and gets a certificate, once it is verified: it points to this platform, or has the\nTXT record in `challenge`. Read the domain to see what is missing. Public suffixes and names of the\nplatform are refused.\n\n`*.example.com` is every name directly below `example.com` that is not attached itself. It needs the DNS\nzone of the domain here, and the TXT record in any case.",
         "method": "POST",
         "path": "/v1/sites/{site_id}/environments/{env_id}/domains",
         "path_parameters": ["site_id", "env_id"],
@@ -47,7 +47,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
                 "required": True,
                 "sensitive": False,
                 "values": [],
-                "description": "Internationalized names are accepted.",
+                "description": "Internationalized names and wildcards are accepted.",
             },
             {
                 "name": "redirect_to_primary",

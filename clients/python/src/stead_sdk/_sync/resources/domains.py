@@ -42,6 +42,9 @@ class Domains(Resource):
         has the TXT record in `challenge`. Read the domain to see what is missing. Public suffixes and names
         of the platform are refused.
 
+        `*.example.com` is every name directly below `example.com` that is not attached itself. It needs the
+        DNS zone of the domain here, and the TXT record in any case.
+
         Scopes: `domains:write`.
         """
         response = self._client._call(
