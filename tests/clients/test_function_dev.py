@@ -74,7 +74,7 @@ def test_a_function_runs_as_on_a_node(tmp_path: Path):
     (folder / "function.js").write_text(SOURCE)
     (machine.work / "secrets.env").write_text("# not an argument, which others can read\nTOKEN='quiet'\n")
     nobody = socket.create_server(("127.0.0.1", 0))
-    slow = "127.0.0.1:{}".format(nobody.getsockname()[1])
+    slow = f"127.0.0.1:{nobody.getsockname()[1]}"
     bindings = ("--kv", "STORE", "--coord", "VISITS", "--fetch", slow, "--var", "GREETING=hi")
     options = (*bindings, "--var", f"SLOW=http://{slow}/", "--env-file", "secrets.env", "--wall-ms", "500")
     with nobody, serving(machine, "hello", *options) as (address, said):
