@@ -1,29 +1,35 @@
-"""Generates the resources, models, parameters and error classes of the Python client."""
+"""Generates the resources of the Python client."""
 
-import keyword
-import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from clients.generator.blocking import blocking
-from clients.generator.description import Description, Field, Json, Operation, Shape, references
+from clients.generator.description import Description, Field, Operation
+from clients.generator.python_shapes import (
+    HEADER,
+    annotation_of,
+    attribute,
+    camel_case,
+    docstring,
+    error_codes_module,
+    params_module,
+    types_module,
+)
 
 PACKAGE = Path("clients/python/src/stead_sdk")
-_HEADER = "# Generated from the API description by `make generate`.\n"
-_SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
 
 def files(described: Description, root: Path) -> Iterator[tuple[Path, str]]:
     package = root / PACKAGE
-    yield package / "types.py", _types(described)
-    yield package / "params.py", _params(described)
-    yield package / "error_codes.py", _error_codes(described)
+    yield package / "types.py", types_module(described)
+    yield package / "params.py", params_module(described)
+    yield package / "error_codes.py", error_codes_module(described)
     generated = {"resources/__init__.py": _index(described)}
     for name, operations in described.resources.items():
         generated[f"resources/{name}.py"] = _resource(name, operations, described)
     for path, text in generated.items():
         yield package / "_async" / path, text
-        yield package / "_sync" / path, blocking(text.removeprefix(_HEADER), f"_async/{path}")
+        yield package / "_sync" / path, blocking(text.removeprefix(HEADER), f"_async/{path}")
     for source in sorted((package / "_async").glob("*.py")):
         text = blocking(source.read_text(), f"_async/{source.name}")
         if source.name == "__init__.py":
@@ -31,177 +37,10 @@ def files(described: Description, root: Path) -> Iterator[tuple[Path, str]]:
         yield package / "_sync" / source.name, text
 
 
-def camel_case(name: str) -> str:
-    return "".join(part[:1].upper() + part[1:] for part in name.replace(".", "_").split("_"))
-
-
-def _attribute(name: str) -> str:
-    return f"{name}_" if keyword.iskeyword(name) else name
-
-
-def _annotation(schema: Json, described: Description, *, models: str, enums: str, sequence: str) -> str:
-    """The type of a value. `models` and `enums` are the modules of shapes and enums with a dot, `sequence` is
-    the type of a list."""
-
-    def inner(part: Json) -> str:
-        return _annotation(part, described, models=models, enums=enums, sequence=sequence)
-
-    if "$ref" in schema:
-        [name] = references(schema)
-        return f"{enums if name in described.enums else models}{name}"
-    if "anyOf" in schema:
-        return " | ".join(dict.fromkeys(inner(each) for each in schema["anyOf"]))
-    if schema.get("type") == "array":
-        return f"{sequence}[{inner(schema['items'])}]"
-    if schema.get("type") == "object":
-        of = schema.get("additionalProperties")
-        value = inner(of) if isinstance(of, dict) else "Any"
-        return f"{'dict' if sequence == 'list' else 'Mapping'}[str, {value}]"
-    return _SCALARS.get(str(schema.get("type")), "Any")
-
-
-def _docstring(*parts: str, indent: int = 4) -> str:
-    """Paragraphs, wrapped."""
-    space = " " * indent
-    shown = []
-    for part in parts:
-        paragraphs = part.split("\n\n") if part else []
-        shown += [textwrap.fill(" ".join(each.split()), 100, break_on_hyphens=False) for each in paragraphs]
-    text = "\n\n".join(shown).replace("\\", "\\\\").replace('"""', "'''")
-    if text.endswith('"'):
-        text += " "
-    lines = text.split("\n")
-    if len(lines) == 1:
-        return f'{space}"""{text}"""\n'
-    body = "\n".join(f"{space}{line}".rstrip() for line in lines[1:])
-    return f'{space}"""{lines[0]}\n{body}\n{space}"""\n'
-
-
-def _types(described: Description) -> str:
-    lines = [
-        _HEADER,
-        '"""The objects that the API returns, and its enums. Every enum may get more values."""\n\n',
-        "from __future__ import annotations\n\n",
-        "from stead_sdk._model import Model\n\n",
-        "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from typing import Any, Literal\n\n",
-    ]
-    for name, values in sorted(described.enums.items()):
-        plain = "str" if isinstance(values[0], str) else "int"
-        lines.append(f"    {name} = Literal[{', '.join(map(repr, values))}] | {plain}\n")
-    lines.append("else:\n")
-    lines += [
-        f"    {name} = {'str' if isinstance(values[0], str) else 'int'}\n"
-        for name, values in sorted(described.enums.items())
-    ]
-    lines += [_model(described.shapes[name], described) for name in described.outputs()]
-    return "".join(lines)
-
-
-def _model(shape: Shape, described: Description) -> str:
-    fields = {_attribute(field.name): field for field in shape.fields}
-    kinds = ", ".join(f'"{name}": {_inner_model(field, described)!r}' for name, field in fields.items())
-    lines = [f"\n\nclass {shape.name}(Model):\n"]
-    if shape.description:
-        lines.append(_docstring(shape.description) + "\n")
-    lines.append(f"    _fields = {{{kinds}}}\n")
-    renamed = {name: field.name for name, field in fields.items() if name != field.name}
-    if renamed:
-        lines.append(f"    _renamed = {renamed!r}\n")
-    secrets = sorted(field.name for field in shape.fields if field.is_sensitive)
-    if secrets:
-        lines.append(f"    _sensitive = frozenset({secrets!r})\n")
-    lines.append("\n    if TYPE_CHECKING:\n")
-    for name, field in fields.items():
-        annotation = _annotation(field.schema, described, models="", enums="", sequence="list")
-        if not field.required and "None" not in annotation:
-            annotation += " | None"
-        lines.append(f"        {name}: {annotation}\n")
-        if field.description:
-            lines.append(_docstring(field.description, indent=8))
-    return "".join(lines)
-
-
-def _inner_model(field: Field, described: Description) -> str | None:
-    names = [name for name in references(field.schema) if name in described.shapes]
-    if not names:
-        return None
-    schema = field.schema
-    many = schema.get("type") in ("array", "object") or any(
-        each.get("type") in ("array", "object") for each in schema.get("anyOf", ())
-    )
-    return f"*{names[0]}" if many else names[0]
-
-
-def _params(described: Description) -> str:
-    bodies = {operation.body for operation in described.operations}
-    inner = {
-        name
-        for body in described.inputs()
-        for field in described.shapes[body].fields
-        for name in references(field.schema)
-        if name in described.shapes
-    }
-    names = [name for name in described.inputs() if name in inner or name in bodies]
-    lines = [
-        _HEADER,
-        '"""Objects in requests. They are dictionaries."""\n\n',
-        "from __future__ import annotations\n\n",
-        "from collections.abc import Mapping, Sequence\n",
-        "from typing import Any, NotRequired, TypedDict\n\n",
-        "from stead_sdk import types\n",
-    ]
-    lines += [_dictionary(described.shapes[name], described) for name in names]
-    return "".join(lines)
-
-
-def _dictionary(shape: Shape, described: Description) -> str:
-    def annotation(field: Field) -> str:
-        kind = _annotation(field.schema, described, models="", enums="types.", sequence="Sequence")
-        return kind if field.required else f"NotRequired[{kind}]"
-
-    if any(keyword.iskeyword(field.name) for field in shape.fields):
-        fields = ", ".join(f'"{field.name}": "{annotation(field)}"' for field in shape.fields)
-        return f'\n\n{shape.name} = TypedDict("{shape.name}", {{{fields}}})\n'
-    lines = [f"\n\nclass {shape.name}(TypedDict):\n"]
-    lines.append(_docstring(shape.description or f"The fields of `{shape.name}`."))
-    for field in shape.fields:
-        lines.append(f"\n    {field.name}: {annotation(field)}\n")
-        if field.description:
-            lines.append(_docstring(field.description))
-    return "".join(lines)
-
-
-_BASES = {
-    "invalid_request": "InvalidRequest",
-    "authentication": "AuthenticationError",
-    "permission": "PermissionDenied",
-    "not_found": "NotFound",
-    "conflict": "Conflict",
-    "quota_exceeded": "QuotaExceeded",
-    "rate_limit": "RateLimited",
-    "api_error": "ServerFault",
-}
-
-
-def _error_codes(described: Description) -> str:
-    lines = [
-        _HEADER,
-        '"""A class for every error code: `except error_codes.SiteDomainTaken`."""\n\n',
-        "from stead_sdk import errors\n",
-    ]
-    for code, kind in described.error_types.items():
-        base = _BASES.get(kind, "APIError")
-        lines.append(f'\n\nclass {camel_case(code)}(errors.{base}):\n    """`{code}`"""\n')
-    lines.append("\n\nBY_CODE: dict[str, type[errors.APIError]] = {\n")
-    lines += [f'    "{code}": {camel_case(code)},\n' for code in described.error_types]
-    lines.append("}\n")
-    return "".join(lines)
-
-
 def _index(described: Description) -> str:
     classes = {name: f"Async{camel_case(name)}" for name in described.resources}
     lines = [
-        _HEADER,
+        HEADER,
         '"""The resources of the client. Each is imported when it is used."""\n\n',
         "from functools import cached_property\nfrom typing import TYPE_CHECKING, cast\n\n",
         "if TYPE_CHECKING:\n    from stead_sdk._async.client import AsyncStead\n",
@@ -241,7 +80,7 @@ def _resource(name: str, operations: list[Operation], described: Description) ->
     ]
     return "".join(
         [
-            _HEADER,
+            HEADER,
             f'"""{name.replace("_", " ").capitalize()}."""\n\n',
             *imports,
             "\nif TYPE_CHECKING:\n",
@@ -258,13 +97,13 @@ def _import_used(module: str, names: Iterable[str], text: str) -> str:
 
 
 def _method(operation: Operation, described: Description) -> str:
-    name = _attribute(operation.action)
+    name = attribute(operation.action)
     fields = _body_fields(operation, described)
     asynchronous = "" if operation.kind in ("list", "stream") else "async "
     returns = _returned_type(operation, described)
     return (
         f"    {asynchronous}def {name}({_arguments(operation, fields, described)}) -> {returns}:\n"
-        + _docstring(operation.summary, operation.description, _scopes(operation), indent=8)
+        + docstring(operation.summary, operation.description, _scopes(operation), indent=8)
         + _statements(operation, fields, described)
     )
 
@@ -277,7 +116,7 @@ def _following(operation: Operation, described: Description) -> str:
     query, model = _dictionary_of(operation.query), f"types.{operation.follows}"
     return (
         f"    def follow_{operation.action}({arguments}) -> AsyncIterator[LiveEvent[{model}]]:\n"
-        + _docstring(
+        + docstring(
             f"Follow what is new: {operation.summary[:1].lower()}{operation.summary[1:]}",
             "It ends when you stop. After a broken connection it goes on with an event `reconnected`, and"
             " what arrived meanwhile is missing.",
@@ -331,8 +170,8 @@ def _optional(operation: Operation, fields: Iterable[Field]) -> list[Field]:
 
 
 def _argument(field: Field, described: Description, *, optional: bool = False) -> str:
-    annotation = _annotation(field.schema, described, models="params.", enums="types.", sequence="Sequence")
-    name = _attribute(field.name)
+    annotation = annotation_of(field.schema, described, models="params.", enums="types.", sequence="Sequence")
+    name = attribute(field.name)
     if not optional:
         return f"{name}: {annotation}"
     plain = annotation.removesuffix(" | None")
@@ -391,7 +230,7 @@ def _call(operation: Operation, path: str, fields: tuple[Field, ...]) -> str:
 
 
 def _dictionary_of(fields: Iterable[Field]) -> str:
-    return "{" + ", ".join(f'"{field.name}": {_attribute(field.name)}' for field in fields) + "}"
+    return "{" + ", ".join(f'"{field.name}": {attribute(field.name)}' for field in fields) + "}"
 
 
 def _job_statements(operation: Operation, call: str, described: Description) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clients.generator.description import Description, Field, Json, Operation, Shape, references
-from clients.generator.python import camel_case
+from clients.generator.python_shapes import camel_case
 
 PACKAGE = Path("clients/typescript/src")
 _HEADER = "// Generated from the API description by `make generate`.\n"
