@@ -49,7 +49,7 @@ export default {
 """
 REQUEST = json.dumps(
     {"method": "GET", "url": f"https://{HOST}/_fn/a", "headers": [["host", HOST]], "body": ""}
-)
+).encode()
 
 
 @dataclass

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
 import msgspec
 import pytest
 
 from stead.edge.certificate import make_self_signed
 from stead.protocol.edge_records import HostRecord, RecordLine, encode
-from tests.edge.edge_harness import EdgeHarness, start_edge, status_of
+from tests.edge.edge_harness import BOUND, EdgeHarness, start_edge, status_of
 from tests.edge.peers import HttpServer, ReceivedRequest
 
 HOST = "01k9zy3v7d00r3m8w5x2t6b4qa--shop-k3f9.preview.test"
@@ -112,6 +113,28 @@ async def test_a_permanent_host_that_cannot_be_looked_up_is_not_reported_as_miss
     await edge.admin.complete()
     answer = await edge.get("01k9zy3v7d00r3m8w5x2t6b4zz--unasked.preview.test")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+
+
+async def test_whoever_asks_for_random_hosts_does_not_keep_others_from_permanent_ones(
+    edge: EdgeHarness, store: Store
+) -> None:
+    """Neither with names that have the form of permanent hosts, nor with others."""
+    edge.release("rel-shop", {"index.html": "here"})
+    await edge.environment("shop", release="rel-shop")
+    await edge.admin.complete()
+    host = HOST.replace("qa--", "qc--")
+    await _announce(edge, store, host, "rel-shop")
+    names = [f"{number:026d}--x.preview.test" for number in range(200)]
+    names += [f"random{number}.test" for number in range(200)]
+    requests = [f"GET / HTTP/1.1\r\nHost: {name}\r\n\r\n" for name in names]
+    last = "GET / HTTP/1.1\r\nHost: last.test\r\nConnection: close\r\n\r\n"
+    answers = await edge.raw("".join((*requests, last)).encode())
+    assert answers.count(b"HTTP/1.1 ") == len(names) + 1
+    assert answers.count(b"HTTP/1.1 503 ") > 0
+    transport = httpx.AsyncHTTPTransport(local_address="127.9.9.9")
+    async with httpx.AsyncClient(transport=transport, timeout=BOUND) as other:
+        found = await other.get(f"http://127.0.0.1:{edge.port}/", headers={"host": host})
+    assert found.text == "here"
 
 
 async def test_the_certificate_of_the_preview_domain_is_for_permanent_hosts_only(tmp_path: Path) -> None:

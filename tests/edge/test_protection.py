@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import hashlib
+import hmac
 import time
 import zlib
 from secrets import token_hex
@@ -19,6 +20,7 @@ from stead.protocol.edge_records import (
     RedirectSet,
     RedirectsRecord,
 )
+from stead.shared.edge_keys import hop_key, preview_key
 from tests.edge.edge_harness import BOUND, EdgeHarness
 from tests.edge.fastcgi import Reply, Request
 from tests.edge.peers import HttpServer
@@ -125,7 +127,10 @@ async def test_nobody_uses_up_the_comparisons_of_others(edge: EdgeHarness) -> No
 
 
 async def test_no_rule_of_the_site_lets_a_cache_share_a_protected_page(edge: EdgeHarness) -> None:
-    rules = "/*\n  Cache-Control: public, max-age=3600\n  X-Rule: applies\n"
+    rules = (
+        "/*\n  Cache-Control: public, max-age=3600\n  CDN-Cache-Control: public, max-age=3600\n"
+        "  Surrogate-Control: max-age=3600\n  X-Rule: applies\n"
+    )
     host = await edge.site(
         "cached.test",
         "cached",
@@ -137,6 +142,7 @@ async def test_no_rule_of_the_site_lets_a_cache_share_a_protected_page(edge: Edg
     for path in ("/", "/old", "/missing"):
         seen = await edge.get(host, path, headers=cookie)
         assert "public" not in seen.headers["cache-control"], path
+        assert not {"cdn-cache-control", "surrogate-control"} & {*seen.headers}, path
     assert (await edge.get(host, headers=cookie)).headers["x-rule"] == "applies"
 
 
@@ -156,6 +162,24 @@ async def test_a_cookie_is_for_one_host_and_one_password_and_cannot_be_forged(ed
     await edge.environment("one", release="rel-one")
     assert (await edge.get(one)).status_code == 200
     assert (await edge.get(one, PATH)).status_code == 404
+
+
+async def test_another_node_of_the_region_cannot_make_a_cookie(edge: EdgeHarness) -> None:
+    """All nodes have the key of the region. The key for cookies is the hosting node's own."""
+    region, own = hop_key(bytes(32)), preview_key(bytes(range(32)))
+    await edge.admin.set_hop_keys([region])
+    await edge.admin.set_preview_key(own)
+    protection = by_password("correct horse")
+    host = await edge.site("homed.test", "homed", {"index.html": "inside"}, protection=protection)
+    expires = str(int(time.time()) + 3600)
+    said = "\n".join(("access", "env_homed", host, protection.salt + protection.digest, expires)).encode()
+    for key, status in ((region, 401), (region.hex().encode(), 401), (own.hex().encode(), 200)):
+        made = base64.urlsafe_b64encode(hmac.digest(key, said, "sha256")).rstrip(b"=").decode()
+        cookie = {"cookie": f"stead_access={expires}.{made}"}
+        assert (await edge.get(host, headers=cookie)).status_code == status
+    entered = cookie_of(await enter(edge, host, "correct horse"))
+    assert (await edge.get(host, headers=entered)).text == "inside"
+    await edge.admin.set_hop_keys([])
 
 
 async def test_guessing_is_stopped(edge: EdgeHarness) -> None:
@@ -292,7 +316,8 @@ async def test_what_a_protected_application_answers_is_not_shared(
     application = await edge.application(name)
 
     async def reply(_: Request) -> Reply:
-        return Reply(b"inside", headers=(("Cache-Control", sent),) if sent else ())
+        shared = ("CDN-Cache-Control", "public, max-age=3600")
+        return Reply(b"inside", headers=(shared, ("Cache-Control", sent)) if sent else (shared,))
 
     application.handler = reply
     host = f"{name}.test"
@@ -300,3 +325,4 @@ async def test_what_a_protected_application_answers_is_not_shared(
     cookie = cookie_of(await enter(edge, host, "correct horse"))
     seen = await edge.get(host, "/", headers=cookie)
     assert (seen.status_code, seen.headers["cache-control"]) == (200, shown)
+    assert "cdn-cache-control" not in seen.headers

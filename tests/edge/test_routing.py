@@ -131,7 +131,7 @@ async def _function(edge: EdgeHarness, version: str) -> AsyncIterator[HttpServer
         await server.stop()
 
 
-async def test_functions_receive_their_site_and_environment(edge: EdgeHarness) -> None:
+async def test_functions_receive_their_requests_without_headers_of_the_platform(edge: EdgeHarness) -> None:
     routes = _routes(("/api/deep", "b"), ("/_fn/hello", "a"), ("/api", "a"))
     await edge.site("wasm.test", "wasm", {"index.html": "static"}, runtime="wasm", functions=routes)
     forged = {"x-stead-environment": "env_other", "x-stead-depth": "1", "x-stead-left": "1"}
@@ -141,9 +141,9 @@ async def test_functions_receive_their_site_and_environment(edge: EdgeHarness) -
         assert (await edge.get("wasm.test", "/api/deep/er")).text == "b /api/deep/er"
         answer = await edge.get("wasm.test", "/api/", method="POST", content=b"body")
         assert (answer.status_code, first.seen[-1].body) == (200, b"body")
-        assert [asked.headers["x-stead-environment"] for asked in first.seen] == ["env_wasm"] * 2
+        assert len(first.seen) == 2
+        assert not [name for asked in first.seen for name in asked.headers if name.startswith("x-stead")]
         assert first.seen[0].headers["host"] == "wasm.test"
-        assert not {"x-stead-depth", "x-stead-left"} & first.seen[0].headers.keys()
         assert answer.headers["x-trace-id"] == first.seen[1].headers["traceparent"].split("-")[1]
         assert (await edge.get("wasm.test", "/apiary")).status_code == 404
         assert (await edge.get("wasm.test", "/_fn/other")).status_code == 404
@@ -233,7 +233,7 @@ async def test_the_reason_of_a_function_is_shown_on_a_page(edge: EdgeHarness) ->
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(refuse(503, "function_trap", (CPU, "12.5"), (MEMORY, "30000")))
+        writer.write(refuse(503, "function_trap", f"{CPU}: 12.5\r\n{MEMORY}: 30000\r\n"))
         await writer.drain()
         writer.close()
 

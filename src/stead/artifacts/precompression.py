@@ -10,6 +10,8 @@ from pathlib import Path
 
 import brotli
 
+from stead.artifacts.site_rules.rules import FILES
+
 SUFFIXES = frozenset(
     {
         *(".atom", ".css", ".csv", ".geojson", ".gltf", ".htm", ".html", ".ics", ".js", ".json", ".map"),
@@ -34,6 +36,9 @@ def add_compressed_files(folder: Path, *, max_bytes: int = MAX_TOTAL_BYTES) -> i
             path = Path(directory) / name
             size = path.lstat().st_size
             if Path(name).suffix.lower() not in SUFFIXES or path.is_symlink():
+                continue
+            if name in FILES and path.parent == folder:
+                # They are never served.
                 continue
             if not MIN_BYTES <= size <= min(left, MAX_FILE_BYTES):
                 continue

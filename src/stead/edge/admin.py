@@ -105,6 +105,10 @@ class EdgeAdmin:
         body = " ".join(key.hex() for key in keys).encode()
         return _decode(await self._request("POST", "/hop-keys", body), EdgePosition)
 
+    async def set_preview_key(self, key: bytes) -> EdgePosition:
+        """Set the key for the cookies of protected previews."""
+        return _decode(await self._request("POST", "/preview-key", key.hex().encode()), EdgePosition)
+
     async def state(self) -> EdgeState:
         return _decode(await self._request("GET", "/state"), EdgeState)
 

@@ -160,6 +160,7 @@ def _visitors(settings: EdgeSettings, scheme: str) -> str:
         security_headers=headers.add_security_headers(),
         steering_headers=headers.STEERING,
         request_headers=headers.set_request_headers({}),
+        function_request_headers=headers.set_request_headers(headers.FUNCTION_REQUEST),
         cached_request_headers=headers.set_request_headers(headers.CACHED_REQUEST),
         peer_request_headers=headers.set_request_headers(headers.PEER_REQUEST),
         response_headers=RESPONSE_HEADERS,

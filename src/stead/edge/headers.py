@@ -63,8 +63,13 @@ REQUEST = {
     "traceparent": "$stead_traceparent",
     "X-Stead-Scheme": "$stead_seen_scheme",
 }
-"""Request headers for an application, a function or another edge. nginx omits a header with an empty
-value."""
+"""Request headers for an application or another edge, and most of them for a function. nginx omits a header
+with an empty value."""
+
+FUNCTION_REQUEST = dict.fromkeys(
+    ("X-Stead-Visitor", "X-Stead-Site", "X-Stead-Environment", "X-Stead-Release", "X-Stead-Scheme"), '""'
+)
+"""A function does not get these."""
 
 PERSONAL = (
     *("Authorization", "Origin", "X-WP-Nonce", "Upgrade", "Content-Length", "Transfer-Encoding"),

@@ -55,6 +55,12 @@ def hop_key(key: bytes) -> bytes:
     return HKDF(SHA256(), SIZE, salt=None, info=b"stead hop between edges").derive(key)
 
 
+def preview_key(node_key: bytes) -> bytes:
+    """The key for the cookies of protected previews, from the private key of the node that hosts them. No
+    other node has it."""
+    return HKDF(SHA256(), SIZE, salt=None, info=b"stead cookies of protected previews").derive(node_key)
+
+
 def seal(key: bytes, host: str, pem: str) -> str:
     nonce = os.urandom(_NONCE)
     sealed = ChaCha20Poly1305(key).encrypt(nonce, pem.encode(), _bound_to(host))

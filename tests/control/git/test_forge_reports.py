@@ -236,6 +236,18 @@ async def test_a_forge_that_fails_forever_is_given_up(make: Any):
     assert (len(site.forge.requests), await site.waiting()) == (MAX_ATTEMPTS, 0)
 
 
+async def test_a_number_that_cannot_be_stored_is_no_answer_of_the_api(make: Any):
+    """Otherwise the status and the comment would be sent again and again."""
+    site = await make()
+    site.forge.pull_requests = {2**70: BRANCH}
+    await site.deploy(await site.push(1, BRANCH))
+    for _ in range(MAX_ATTEMPTS + 2):
+        await site.report()
+    error = (await site.site.get_routes())["forge_error"]
+    assert (error, await site.waiting()) == ("The forge did not answer as its API does.", 0)
+    assert site.forge.comments == {}
+
+
 async def test_a_wrong_token_is_shown_to_the_owner_and_not_tried_again(make: Any):
     site = await make()
     await site.set_forge({"kind": "github", "token": "another-token"})

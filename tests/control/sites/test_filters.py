@@ -71,6 +71,15 @@ async def test_a_site_is_found_by_each_of_its_domains_as_a_whole(plane: ControlP
     for domain in (f"{name}.example.com", f"WWW.{name}.example.com"):
         assert await _listed(person.session, domain=domain) == [site]
     assert await _listed(person.session, domain="example.com") == []
+    for text in ("", ".", "a..b", "-", "ü" * 300, "a\u3002b", "xn--"):
+        assert await _listed(person.session, domain=text[:253]) == []
+
+
+async def test_a_domain_is_found_in_each_of_its_spellings(plane: ControlPlane, person: Person):
+    name = _name()
+    site = await _insert(plane, person, f"xn--bcher-kva.{name}.example.com")
+    for domain in ("bücher", "BÜCHER", "xn--bcher-kva"):
+        assert await _listed(person.session, domain=f"{domain}.{name}.example.com.") == [site]
 
 
 async def test_deleted_sites_are_listed_only_on_request(plane: ControlPlane, person: Person):

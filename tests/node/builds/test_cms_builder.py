@@ -135,7 +135,7 @@ def test_the_theme_of_a_site_is_its_child_theme(tmp_path: Path):
         (theme() | {"stead.json": '{"output": "../../etc"}'}, "leaves the source"),
         (theme() | {"stead.json": '{"output": "elsewhere"}'}, "which stead.json names, has no plugins"),
         ({"composer.json": '{"require": {"acme/x": "*"}}'}, "commit composer.lock"),
-        ({"composer.json": '{"require": []}', "composer.lock": "{}"}, "composer.json: Expected `object`"),
+        ({"composer.json": '{"require": []}', "composer.lock": "{}"}, "require must be an object"),
         ({"composer.json": "{"}, "composer.json is not JSON"),
     ],
 )

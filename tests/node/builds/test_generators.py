@@ -104,6 +104,10 @@ def test_a_generator_that_writes_no_static_files_is_explained(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
+        ({"stead.json": '{"output": 7}'}, "stead.json: output must be text"),
+        ({"stead.json": '{"watch": [1]}'}, "stead.json: watch.0 must be text"),
+        ({"stead.json": "[]"}, "stead.json: the document must be an object"),
+        ({"package.json": '{"scripts": {"build": true}}'}, "package.json: scripts.* must be text"),
         ({"stead.json": '{"generator": "gatsby"}'}, "names the generator gatsby: use one of next, sveltekit"),
         ({"stead.json": '{"root": "apps/missing"}'}, "the source has no directory apps/missing"),
         ({"stead.json": '{"root": "../other"}'}, "leaves the source"),

@@ -135,7 +135,7 @@ async def test_stead_json_may_name_another_script(bench: BuildHarness) -> None:
         ({"stead.json": '{"output": "../.."}', "a": "b"}, "the output directory ../.. leaves the source"),
         ({"stead.json": '{"output": "/etc"}', "a": "b"}, "the output directory /etc leaves the source"),
         ({"stead.json": '{"output": "web"}', "a": "b"}, "the output directory web is not there"),
-        ({"stead.json": '{"outptu": "web"}', "a": "b"}, "stead.json: Object contains unknown field `outptu`"),
+        ({"stead.json": '{"outptu": "web"}', "a": "b"}, 'stead.json: there is no setting "outptu"'),
         (
             {"stead.json": '{"build": "no"}', "package.json": package()},
             "package.json has no script no, which",

@@ -22,6 +22,8 @@ class FakeNginx:
     posts: list[int] = field(default_factory=list)
     heard: list[int] = field(default_factory=list)
     """Every revision, in the order of arrival."""
+    keys: dict[str, str] = field(default_factory=dict)
+    """What it was sent at the paths for keys."""
     answering: asyncio.Event = field(default_factory=asyncio.Event)
     """While it is cleared, requests are accepted and not answered."""
     full: set[str] = field(default_factory=set)
@@ -34,6 +36,7 @@ class FakeNginx:
         """Start like a new nginx: without records, as a new instance."""
         self.instance, self.revision, self.completed = token_hex(4), 0, False
         self.known.clear()
+        self.keys.clear()
         self.answering.set()
         self.socket.parent.mkdir(parents=True, exist_ok=True)
         self._server = await asyncio.start_unix_server(self._serve, self.socket)
@@ -62,6 +65,8 @@ class FakeNginx:
                 body = await reader.readexactly(length)
                 path = head.split(" ")[1]
                 skipped = await self._apply(body) if path == "/apply" else []
+                if path.endswith(("-key", "-keys")):
+                    self.keys[path] = body.decode()
                 async with self.told:
                     self.completed = self.completed or path == "/complete"
                     self.told.notify_all()

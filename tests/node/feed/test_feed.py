@@ -1,6 +1,7 @@
 """Records get from NATS to nginx: completely, in order, quickly, and only those of the region."""
 
 import asyncio
+import base64
 import statistics
 import time
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from stead.protocol.edge_records import (
     redirects_key,
 )
 from stead.protocol.subjects import Program
-from stead.shared.edge_keys import key_from_text, region_key, seal
+from stead.shared.edge_keys import key_from_text, preview_key, region_key, seal
 from stead.shared.ids import new_id
 from tests.node.feed.feed_harness import FeedHarness, start_feed_harness
 from tests.node.harness import connected, start_harness, until
@@ -51,6 +52,18 @@ async def test_ten_thousand_records_arrive_as_a_snapshot(
     assert taken < 10
     assert len(there.stored()) == count
     assert there.position() == revision
+
+
+async def test_each_nginx_gets_the_key_for_previews_of_its_own_node(there: FeedHarness) -> None:
+    own = bytes(range(32))
+    async with there.feeding(STEAD_NODE_KEY=base64.b64encode(own).decode()):
+        await there.applied(await there.put(there.hosts(1)))
+        assert there.nginx.keys["/preview-key"] == preview_key(own).hex()
+        assert preview_key(own).hex() not in there.nginx.keys["/hop-keys"]
+        await there.nginx.stop()
+        await there.nginx.start()
+        await there.nginx.until(lambda: there.nginx.completed)
+        assert there.nginx.keys["/preview-key"] == preview_key(own).hex()
 
 
 async def test_a_change_arrives_immediately(there: FeedHarness, record_property: Property) -> None:

@@ -4,6 +4,7 @@ An exact path is one look-up in a table. Paths with placeholders or a `*` form a
 segment, so that a request visits only branches that match it.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from stead.artifacts.site_rules import headers_file, redirects_file, site_file
 from stead.artifacts.site_rules.rules import (
     FILES,
     MAX_FILE_BYTES,
+    MAX_HEADERS_PER_PATH,
     MAX_PER_PATH,
     MAX_WITH_PLACEHOLDERS,
     HeaderRule,
@@ -42,8 +44,19 @@ def read_rules(folder: Path) -> SiteRules:
         if content is not None:
             _READERS[name](content, rules)
     _limit_placeholders(rules)
+    _limit_per_path(rules)
     if rules.suppressed:
         rules.warnings.append(f"{rules.suppressed} further warnings are not shown")
+    return rules
+
+
+def check_rules(folder: Path) -> SiteRules:
+    """The same, with a warning if they are too large together. Takes longer."""
+    rules = read_rules(folder)
+    if compile_rules(rules) is None and not rules.is_empty:
+        rules.warnings.append(
+            f"rules: they need more than {MAX_COMPILED_BYTES >> 20} MB together, so all of them are ignored"
+        )
     return rules
 
 
@@ -81,6 +94,26 @@ def _within_limit(rules: list[Any]) -> list[Any]:
                 continue
         kept.append(rule)
     return kept
+
+
+def _limit_per_path(rules: SiteRules) -> None:
+    """A request to a path must not have to go through many rules, or through many headers."""
+    redirects: Counter[object] = Counter()
+    headers: Counter[object] = Counter()
+    kept_redirects, kept_headers = [], []
+    for redirect in rules.redirects:
+        redirects[redirect.pattern.place] += 1
+        if redirects[redirect.pattern.place] <= MAX_PER_PATH:
+            kept_redirects.append(redirect)
+    for rule in rules.headers:
+        headers[rule.pattern.place] += len(rule.headers)
+        if headers[rule.pattern.place] <= MAX_HEADERS_PER_PATH:
+            kept_headers.append(rule)
+    if len(kept_redirects) < len(rules.redirects):
+        rules.warn("rules", f"a path has at most {MAX_PER_PATH} redirects; the rest is ignored")
+    if len(kept_headers) < len(rules.headers):
+        rules.warn("rules", f"a path has at most {MAX_HEADERS_PER_PATH} headers; the rest is ignored")
+    rules.redirects, rules.headers = kept_redirects, kept_headers
 
 
 def compile_rules(rules: SiteRules) -> bytes | None:
@@ -162,8 +195,6 @@ def _merge(rules: Sequence[HeaderRule]) -> list[HeaderRule]:
     """Rules with the same path become one, at the place of the first."""
     merged: dict[tuple[object, ...], HeaderRule] = {}
     for rule in rules:
-        # Names of placeholders do not matter here.
-        key = (rule.pattern.segments, rule.pattern.has_splat)
-        known = merged.get(key)
-        merged[key] = HeaderRule(rule.pattern, (known.headers if known else ()) + rule.headers)
+        known = merged.get(rule.pattern.place)
+        merged[rule.pattern.place] = HeaderRule(rule.pattern, (known.headers if known else ()) + rule.headers)
     return list(merged.values())

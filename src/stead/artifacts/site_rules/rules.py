@@ -21,6 +21,8 @@ MAX_PER_PATH = 10
 """Redirects for the same path that differ in their query."""
 MAX_SEGMENTS = 32
 MAX_HEADERS_PER_RULE = 30
+MAX_HEADERS_PER_PATH = 60
+"""Of all rules for the same path."""
 MAX_QUERY = 5
 MAX_WARNINGS = 50
 
@@ -46,6 +48,11 @@ class Pattern:
     @property
     def is_exact(self) -> bool:
         return not self.names and not self.has_splat
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """The same for all patterns that match the same paths: names of placeholders do not matter."""
+        return self.segments, self.has_splat
 
     @property
     def exact(self) -> str:

@@ -37,24 +37,32 @@ def normalize_name(text: str, *, own_names: Iterable[str] = ()) -> str:
     return f"{WILDCARD}{base}"
 
 
+def spell(text: str) -> str:
+    """The form in which a host name is stored. Text that cannot be one is returned in lower case."""
+    name = text.strip()
+    if name.startswith(WILDCARD):
+        return f"{WILDCARD}{spell(name.removeprefix(WILDCARD))}"
+    return _encode(name) or name.lower()
+
+
+def _encode(text: str) -> str | None:
+    try:
+        encoded = idna.encode(text.strip().removesuffix("."), uts46=True, transitional=False)
+    except idna.IDNAError:
+        return None
+    return encoded.decode("ascii").lower()
+
+
 def normalize_hostname(text: str, *, own_names: Iterable[str] = (), param: str = "hostname") -> str:
     """Return the form in which a host name is stored and compared. Raises FieldInvalid for anything else.
 
     A top-level domain begins with a letter. Text whose last label does not is an IP address in some spelling.
     `own_names` are names of the platform: no site may have one of them, or a name below one.
     """
-    try:
-        hostname = (
-            idna.encode(text.strip().removesuffix("."), uts46=True, transitional=False)
-            .decode("ascii")
-            .lower()
-        )
-    except idna.IDNAError:
-        raise FieldInvalid(
-            param=param, reason=f"{quote(text)} is not a domain name. Use for example: example.com."
-        ) from None
-    labels = hostname.split(".")
-    if len(labels) < 2 or len(hostname) > MAX_LENGTH or not all(_LABEL.fullmatch(label) for label in labels):
+    hostname = _encode(text)
+    labels = hostname.split(".") if hostname else []
+    is_valid = len(labels) >= 2 and all(_LABEL.fullmatch(label) for label in labels)
+    if hostname is None or len(hostname) > MAX_LENGTH or not is_valid:
         raise FieldInvalid(
             param=param, reason=f"{quote(text)} is not a domain name. Use for example: example.com."
         )

@@ -5,7 +5,7 @@ token never reaches another host.
 """
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Annotated, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -30,10 +30,17 @@ _CREDENTIALS: dict[ForgeKind, str] = {
 }
 _GITLAB_STATES = {"pending": "running", "success": "success", "failure": "failed"}
 _CONTEXT = "stead/{name}"
+MAX_CONTEXT = 255
+"""Forges refuse longer names of statuses; branches may have them."""
+
+
+_Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""The servers are those of customers. A number that the database cannot hold would be asked for again and
+again."""
 
 
 class _Repository(msgspec.Struct):
-    id: int
+    id: _Number
 
 
 class _Branch(msgspec.Struct):
@@ -46,13 +53,13 @@ class _PullRequest(msgspec.Struct):
     """`number` of GitHub and Gitea, `iid` of GitLab. Anybody can open one from a copy of the repository, with
     a branch of the same name."""
 
-    number: int = 0
-    iid: int = 0
+    number: _Number = 0
+    iid: _Number = 0
     head: _Branch = msgspec.field(default_factory=_Branch)
     base: _Branch = msgspec.field(default_factory=_Branch)
     source_branch: str = ""
-    source_project_id: int | None = None
-    target_project_id: int | None = None
+    source_project_id: _Number | None = None
+    target_project_id: _Number | None = None
 
     def is_from(self, branch: str) -> bool:
         """Whether it is from this branch of the repository itself."""
@@ -62,7 +69,7 @@ class _PullRequest(msgspec.Struct):
 
 
 class _Created(msgspec.Struct):
-    id: int
+    id: _Number
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,7 @@ class ForgeApi:
     token: str
 
     async def set_status(self, report: CommitReport) -> None:
-        context = _CONTEXT.format(name=report.name)
+        context = _CONTEXT.format(name=report.name)[:MAX_CONTEXT]
         shared = {"description": report.description, "target_url": report.url}
         if self.kind == "gitlab":
             body = {"state": _GITLAB_STATES[report.state], "name": context, **shared}

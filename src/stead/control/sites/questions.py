@@ -27,6 +27,7 @@ from stead.control.sites.question_rules import (
 from stead.protocol import questions as protocol
 from stead.protocol.commands import DriverSetName
 from stead.shared.errors import ApiError, FieldInvalid, NotFound
+from stead.shared.mismatches import describe_mismatch
 
 SECONDS = 15.0
 MAX_MESSAGE = 300
@@ -77,8 +78,10 @@ class AskedSite:
             raise _error_of(found, missing, refused, seconds)
         try:
             return msgspec.json.decode(found.body, type=answer)
-        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-            raise SiteAnswerInvalid(reason=str(error)[:MAX_MESSAGE]) from None
+        except msgspec.ValidationError as error:
+            raise SiteAnswerInvalid(reason=f"{describe_mismatch(error)[:MAX_MESSAGE]}.") from None
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            raise SiteAnswerInvalid(reason="it is not JSON.") from None
 
     def asking(
         self, kind: str, answer: type[T], missing: type[NotFound] | None, body: object = None, **options: Any

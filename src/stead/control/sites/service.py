@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
 from stead.control.domains import service as domains
-from stead.control.domains.names import normalize_hostname
+from stead.control.domains.names import normalize_hostname, spell
 from stead.control.domains.rules import NewClaim
 from stead.control.engines.postgres import Tx
 from stead.control.environments import jobs as environment_kinds
@@ -75,6 +76,8 @@ async def view(tx: Tx, site: VisibleSite) -> SiteView:
 
 
 async def browse(tx: Tx, caller: Principal, query: SiteFilter, page: PageRequest) -> Page[SiteView]:
+    if query.domain is not None:
+        query = msgspec.structs.replace(query, domain=spell(query.domain))
     return await store.page(tx, caller, query, page)
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from stead.artifacts.packer import PackedLayer, pack_layer
 from stead.artifacts.refusals import TreeRefused, printable
-from stead.artifacts.site_rules.compiler import read_rules
+from stead.artifacts.site_rules.compiler import check_rules
 from stead.node import transfer
 from stead.node.builds import node_versions, projects, relevance, trees
 from stead.node.builds.caches import Caches
@@ -190,7 +190,7 @@ class StaticBuilder(Driver):
     async def report_rules(self, workspace: Workspace, built: BuiltSite, site: Path, log: BuildLog) -> None:
         """Say which rules the site has, and which cannot be used. They are applied when it is deployed."""
         await run_in_thread(projects.copy_site_file, workspace.source, built.project, site)
-        rules = await run_in_thread(read_rules, site)
+        rules = await run_in_thread(check_rules, site)
         if rules.redirects or rules.headers:
             await log.say(f"{len(rules.redirects)} redirects and {len(rules.headers)} header rules")
         for warning in rules.warnings:

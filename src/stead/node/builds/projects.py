@@ -12,6 +12,7 @@ from stead.node.builds import generators, node_versions, package_managers, trees
 from stead.node.builds.failures import BuildFailed
 from stead.node.builds.generators import Generator
 from stead.node.builds.package_managers import NPM, Command, PackageManager
+from stead.shared.mismatches import describe_mismatch
 
 T = TypeVar("T")
 
@@ -281,6 +282,6 @@ def read_json(root: Path, name: str, kind: type[T]) -> T | None:
     try:
         return msgspec.json.decode(content, type=kind)
     except msgspec.ValidationError as error:
-        raise BuildFailed(f"{name}: {error}") from None
+        raise BuildFailed(f"{name}: {describe_mismatch(error)}") from None
     except msgspec.DecodeError:
         raise BuildFailed(f"{name} is not JSON") from None

@@ -24,7 +24,7 @@ from stead.node.settings import Settings
 from stead.protocol import subjects
 from stead.protocol.edge_records import MAX_SKIPPED_KEYS, AppliedRevision, encode
 from stead.shared.cancellation import raise_if_cancelled
-from stead.shared.edge_keys import hop_key
+from stead.shared.edge_keys import hop_key, preview_key
 
 PAUSE, LONGEST_PAUSE = 0.5, 10.0
 ACK_SECONDS = 5.0
@@ -62,7 +62,15 @@ class EdgeFeedClient:
         store, nginx = RecordStore(edge_store(settings.data)), EdgeAdmin(run / ADMIN_SOCKET)
         keys = settings.certificate_keys
         decoder = RecordDecoder(keys)
-        updater = NginxUpdater(store, nginx, decoder, self._set_applied, hop_keys=tuple(map(hop_key, keys)))
+        own_key = settings.private_key
+        updater = NginxUpdater(
+            store,
+            nginx,
+            decoder,
+            self._set_applied,
+            hop_keys=tuple(map(hop_key, keys)),
+            preview_key=preview_key(own_key) if own_key is not None else None,
+        )
         source = RecordSource(self._connection, store, settings.node_id, settings.node_region, updater.wake)
         server = RecordServer(store, decoder, settings.node_region)
         try:

@@ -26,7 +26,8 @@ log = structlog.get_logger()
 
 
 class NginxUpdater:
-    """`hop_keys` are for what edges tell each other. `on_applied` is called with the revision that nginx has
+    """`hop_keys` are for what edges tell each other, `preview_key` is for cookies of protected previews; None
+    if the node has no key of its own. `on_applied` is called with the revision that nginx has
     applied, and the records that it skipped."""
 
     def __init__(
@@ -37,11 +38,12 @@ class NginxUpdater:
         on_applied: Callable[[int, Sequence[str]], None],
         *,
         hop_keys: Sequence[bytes] = (),
+        preview_key: bytes | None = None,
     ) -> None:
         self._store, self._nginx, self._decoder, self._on_applied = store, nginx, decoder, on_applied
         self._changed = asyncio.Event()
         self._skipped = SkippedRecords()
-        self._position, self._hop_keys = 0, hop_keys
+        self._position, self._hop_keys, self._preview_key = 0, hop_keys, preview_key
         self._start_over("")
 
     def wake(self) -> None:
@@ -93,7 +95,7 @@ class NginxUpdater:
         while True:
             self._changed.clear()
             if not self._knows_keys:
-                self._knows_keys = self._check_instance(await self._nginx.set_hop_keys(self._hop_keys))
+                self._knows_keys = await self._send_keys()
             pending = self._store.pending_after(self._change, BATCH, BATCH_BYTES)
             if not await self._apply(self._lines(pending)):
                 continue
@@ -106,6 +108,12 @@ class NginxUpdater:
                 self._position = pending.position
                 self._on_applied(self._position, self._skipped.keys)
             return
+
+    async def _send_keys(self) -> bool:
+        """Return whether the nginx that has received them still runs."""
+        if self._preview_key is not None:
+            self._check_instance(await self._nginx.set_preview_key(self._preview_key))
+        return self._check_instance(await self._nginx.set_hop_keys(self._hop_keys))
 
     def _lines(self, pending: PendingRecords) -> list[_KeyedLine]:
         """The lines of a batch. A new nginx gets most certificates without their content. A later change is

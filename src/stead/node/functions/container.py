@@ -1,5 +1,5 @@
 """The container of all functions of a node: no network, read-only, and the processes of every version have a
-user of their own. It runs the interpreter and the WebAssembly library of this installation."""
+user of their own. It runs the interpreter and two libraries of this installation."""
 
 import contextlib
 import importlib.util
@@ -24,6 +24,7 @@ FIRST_USER, USERS = 1000, 60_000
 START_SECONDS = 60.0
 
 _PYTHON, _LIBRARIES = "/opt/python", "/srv/lib"
+_PACKAGES = ("wasmtime", "msgspec")
 _NICE = 20
 """The limit of the kernel for the nice value 0."""
 _CAPABILITIES = ["CAP_SETUID", "CAP_SETGID", "CAP_KILL"]
@@ -81,7 +82,7 @@ class FunctionsContainer:
             (
                 BindMount(Path("/usr"), "/usr"),
                 BindMount(Path(sys.base_prefix), _PYTHON),
-                BindMount(_wasmtime(), f"{_LIBRARIES}/wasmtime"),
+                *(BindMount(_package(name), f"{_LIBRARIES}/{name}") for name in _PACKAGES),
                 BindMount(Path(__file__).parent / "sandbox", f"{_LIBRARIES}/sandbox"),
             ),
         )
@@ -119,16 +120,16 @@ def default_memory_mb() -> int:
 
 def _make_root(root: Path) -> None:
     """An image that contains nothing but places to mount over."""
-    for name in ("usr", "proc", "dev", "run", "tmp", "sys", _PYTHON[1:], f"{_LIBRARIES[1:]}/wasmtime"):
+    libraries = [f"{_LIBRARIES[1:]}/{name}" for name in (*_PACKAGES, "sandbox")]
+    for name in ("usr", "proc", "dev", "run", "tmp", "sys", _PYTHON[1:], *libraries):
         (root / name).mkdir(parents=True, exist_ok=True, mode=0o755)
-    (root / _LIBRARIES[1:] / "sandbox").mkdir(exist_ok=True, mode=0o755)
     for name in ("bin", "lib", "lib64", "sbin"):
         if not (root / name).is_symlink():
             (root / name).symlink_to(f"usr/{name}")
 
 
-def _wasmtime() -> Path:
-    found = importlib.util.find_spec("wasmtime")
+def _package(name: str) -> Path:
+    found = importlib.util.find_spec(name)
     assert found is not None  # noqa: S101
     assert found.origin is not None  # noqa: S101
     return Path(found.origin).parent

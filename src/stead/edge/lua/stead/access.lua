@@ -23,6 +23,8 @@ local MAX_BODY, MAX_PASSWORD, MAX_TOKEN, MAX_TARGET = 8192, 200, 600, 2048
 local PER_SECOND = 20
 M.PER_SECOND_AND_SITE, M.PER_SECOND_AND_ENVIRONMENT, M.PER_SECOND_AND_VISITOR = 6, 3, 3
 local SLASH, BACKSLASH = 47, 92
+-- Headers that some caches believe more than Cache-Control.
+local FOR_CACHES = { "CDN-Cache-Control", "Cloudflare-CDN-Cache-Control", "Surrogate-Control", "Edge-Control" }
 local HEADERS = {
   ["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self';"
     .. " frame-ancestors 'none'; base-uri 'none'",
@@ -186,11 +188,19 @@ function M.require(view, host, uri)
   end
 end
 
+local function forget_other_lifetimes()
+  local header = ngx.header
+  for at = 1, #FOR_CACHES do
+    header[FOR_CACHES[at]] = nil
+  end
+end
+
 -- What an application or a function answered. It may be stricter.
 function M.keep_private()
   if var.stead_protected ~= "1" then
     return
   end
+  forget_other_lifetimes()
   local sent = ngx.header["Cache-Control"] or ""
   local said = (type(sent) == "table" and concat(sent, ",") or sent):lower()
   if not find(said, "no-store", 1, true) and (not find(said, "private", 1, true) or find(said, "private%s*=")) then
@@ -201,6 +211,7 @@ end
 -- A cache between the visitor and the edge must not show a protected page to others, whatever the rules of the site say.
 function M.forbid_sharing()
   ngx.header["Cache-Control"] = "private, max-age=0, must-revalidate"
+  forget_other_lifetimes()
 end
 
 return M

@@ -73,6 +73,12 @@ operations["POST /hop-keys"] = function()
   return respond(200, position())
 end
 
+-- The key for the cookies of protected previews, in hexadecimal digits.
+operations["POST /preview-key"] = function()
+  state:safe_set("preview_key", body())
+  return respond(200, position())
+end
+
 operations["GET /state"] = function()
   local free, size = {}, {}
   for _, name in ipairs(DICTS) do

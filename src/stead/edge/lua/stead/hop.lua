@@ -41,9 +41,13 @@ local function keys()
   return known.keys
 end
 
--- The keys for the cookies of protected previews: those of the region, so that cookies survive a restart of nginx, or
--- one that only this nginx has.
+-- The keys for the cookies of protected previews: that of the node, which no other node has, so that cookies survive a
+-- restart of nginx. A node without a key of its own uses those of the region, or one that only this nginx has.
 function M.access_keys()
+  local own = state:get("preview_key")
+  if own then
+    return { own }
+  end
   local found = keys()
   return found[1] and found or { state:get("access_key") }
 end

@@ -124,6 +124,9 @@ function M.function_answered()
 end
 
 function M.function_body()
+  if not ngx.var.upstream_http_x_stead_reason then
+    return
+  end
   local page = ngx.ctx.stead_page
   if page then
     ngx.arg[1], ngx.arg[2] = page, true

@@ -14,6 +14,7 @@ local partner = require "stead.partner"
 local records = require "stead.records"
 local redirects = require "stead.redirects"
 local room = require "stead.room"
+local rule_files = require "stead.rule_files"
 local site_rules = require "stead.site_rules"
 local store = require "stead.store"
 local trace = require "stead.trace"
@@ -52,7 +53,9 @@ local function look_up(host, known)
   if view then
     return view
   end
-  local result = (known or host == "") and "unknown" or store.ask("host", host)
+  local address = var.remote_addr
+  local visitor = address ~= PROBE and not is_peer(address) and address or nil
+  local result = (known or host == "") and "unknown" or store.ask("host", host, visitor)
   if result == "unknown" and wildcard then
     view = look_up_wildcard(wildcard)
     if view then
@@ -373,7 +376,8 @@ local function follow(rule, captures, uri)
   if not target or not READS[ngx.req.get_method()] then
     return
   elseif status ~= 200 then
-    var.stead_missing = target
+    -- The page is shown without another look at its path.
+    var.stead_missing = not is_hidden(target) and not site_rules.FILES[target] and target or ""
     return ngx.exit(status)
   elseif target ~= uri then
     var.stead_rewritten = "1"
@@ -419,7 +423,7 @@ local function apply_site_rules(view, uri)
   if var.stead_rewritten == "1" then
     return
   end
-  local rules = site_rules.of(var.stead_release, node.rules)
+  local rules = rule_files.of(var.stead_release, node.rules, view.site)
   if rules == nil then
     return answer.page("busy")
   elseif not rules and not view.headers then
@@ -566,7 +570,7 @@ function M.missing()
     return ngx.redirect(redirects.location("/*", escape_percent(sub(canonical, 2)), var.args), 301)
   end
   if var.stead_rewritten ~= "1" and not site_rules.FILES[uri] then
-    local rules = site_rules.of(var.stead_release, node.rules)
+    local rules = rule_files.of(var.stead_release, node.rules, var.stead_site)
     if rules then
       local rule, captures = site_rules.find(rules, uri, false, query_args)
       if rule then

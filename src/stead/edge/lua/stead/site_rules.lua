@@ -1,70 +1,26 @@
 -- The rules that a release brings along: redirects, rewrites and headers. The node has compiled them
--- (`stead.artifacts.site_rules`) into `release-rules/<release>.json`, outside of what a customer can write.
---
--- Any customer writes them, so a worker keeps a limited amount of them, and reads only a few files per second.
+-- (`stead.artifacts.site_rules`), and `rule_files.lua` reads them. Any customer writes them, so what a request costs and
+-- what a worker remembers is limited.
 local byte, sub, find, gsub, format, concat =
   string.byte, string.sub, string.find, string.gsub, string.format, table.concat
 
 local M = {}
 
 local SLASH = 47
-local MAX_FILE_BYTES = 3 * 2 ^ 20
--- The compiled rules that a worker keeps, in bytes of JSON.
-local MAX_CACHED_BYTES = 24 * 2 ^ 20
-local MAX_CACHED = 20000
-local MAX_LOADED_PER_SECOND = 8 * 2 ^ 20
--- How long a worker remembers that a release has no rules.
-local NONE_SECONDS = 60
 -- The headers of one response.
 local MAX_HEADERS, MAX_HEADER_BYTES = 60, 8192
--- The sets of header rules of a release for which a worker remembers what they say together.
-local MAX_DECISIONS = 256
+-- The headers that rules set or remove before others are ignored.
+local MAX_HEADER_STEPS = 1000
+-- The sets of header rules of a release for which a worker remembers what they say together, and the bytes that it
+-- remembers for all releases.
+local MAX_DECISIONS, MAX_DECISION_BYTES, DECISION_BYTES = 256, 8 * 2 ^ 20, 500
 
--- Files that are instructions for the edge and never served.
-M.FILES = { ["/_redirects"] = true, ["/_headers"] = true, ["/stead.json"] = true }
-
-local cache, cached_bytes, second, loaded
-
-local function read(path)
-  local file = io.open(path, "rb")
-  if not file then
-    return nil
+-- Files that are instructions for the edge and never served, and compressed copies of them.
+M.FILES = {}
+for _, name in ipairs { "/_redirects", "/_headers", "/stead.json" } do
+  for _, suffix in ipairs { "", ".br", ".gz" } do
+    M.FILES[name .. suffix] = true
   end
-  local content = file:read(MAX_FILE_BYTES + 1)
-  file:close()
-  return content and #content <= MAX_FILE_BYTES and content or nil
-end
-
--- The rules of a release; false without any. Returns nil if too many were read in this second.
-function M.of(release, directory)
-  if not cache then
-    cache, cached_bytes = require("resty.lrucache").new(MAX_CACHED), 0
-  end
-  local rules = cache:get(release)
-  if rules ~= nil then
-    return rules
-  end
-  local now = math.floor(ngx.now())
-  if second ~= now then
-    second, loaded = now, 0
-  elseif loaded >= MAX_LOADED_PER_SECOND then
-    return nil
-  end
-  local content = read(directory .. "/" .. release .. ".json")
-  rules = content and require("cjson.safe").decode(content)
-  if type(rules) ~= "table" then
-    rules = false
-    cache:set(release, false, NONE_SECONDS)
-  else
-    loaded = loaded + #content
-    if cached_bytes + #content > MAX_CACHED_BYTES then
-      cache:flush_all()
-      cached_bytes = 0
-    end
-    cached_bytes = cached_bytes + #content
-    cache:set(release, rules)
-  end
-  return rules
 end
 
 local function without_slash(path)
@@ -134,8 +90,8 @@ local function search(index, path)
 end
 
 -- The values that the query of a rule captures, or nil if the request does not have its parameters.
-local function match_query(wanted, get_args)
-  local values, args = {}, get_args()
+local function match_query(wanted, args)
+  local values = {}
   for at = 1, #wanted do
     local value = args[wanted[at][1]]
     if type(value) == "table" then
@@ -190,7 +146,8 @@ function M.find(rules, path, forced, get_args)
   end
   path = without_slash(path)
   search(index, path)
-  local best, match, captures
+  -- A long query is read once, however many rules ask for it.
+  local best, match, captures, args
   for at = 1, matches do
     local numbers = numbers_of[at]
     for each = 1, #numbers do
@@ -200,7 +157,8 @@ function M.find(rules, path, forced, get_args)
       end
       local rule = index.rules[number]
       if (rule.force == true) == forced then
-        local values = rule.query and match_query(rule.query, get_args)
+        args = args or rule.query and get_args()
+        local values = rule.query and match_query(rule.query, args)
         if values or not rule.query then
           best, match, captures = number, at, values
           break
@@ -277,21 +235,24 @@ function M.target(to, captures)
   return path
 end
 
--- The headers that rules set, in the order of their numbers. Values of several rules are joined.
+-- The headers that rules set, in the order of their numbers, and their size. Values of several rules are joined.
 local function join_headers(index, numbers)
-  local values, names, order, bytes, set = {}, {}, 0, 0, 0
+  local values, names, order, bytes, set, steps = {}, {}, 0, 0, 0, 0
   for at = 1, #numbers do
     local list = index.rules[numbers[at]]
     for each = 1, #list do
       local name, value = list[each][1], list[each][2]
       local key = name:lower()
-      if not value then
+      steps = steps + 1
+      if steps > MAX_HEADER_STEPS then
+        return values, names, bytes
+      elseif not value then
         values[key] = nil
       else
         set = set + 1
         bytes = bytes + #name + #value
         if set > MAX_HEADERS or bytes > MAX_HEADER_BYTES then
-          return values, names
+          return values, names, bytes
         end
         if values[key] then
           values[key] = values[key] .. ", " .. value
@@ -303,7 +264,7 @@ local function join_headers(index, numbers)
       end
     end
   end
-  return values, names
+  return values, names, bytes
 end
 
 local function in_order(values, names)
@@ -320,10 +281,14 @@ end
 
 -- The headers that rules remove and do not set again, without the order of `join_headers`.
 local function find_removed(index, numbers, values)
-  local removed, seen = {}, {}
+  local removed, seen, steps = {}, {}, 0
   for at = 1, #numbers do
     local list = index.rules[numbers[at]]
     for each = 1, #list do
+      steps = steps + 1
+      if steps > MAX_HEADER_STEPS then
+        return removed
+      end
       local key = list[each][1]:lower()
       if not list[each][2] and not values[key] and not seen[key] then
         seen[key] = true
@@ -355,6 +320,23 @@ local function match_headers(index, path)
   return found, concat(found, ",")
 end
 
+local WEAK = { __mode = "k" }
+-- Of each index: what its sets of rules say together, by their keys, and how many there are.
+local decisions, decision_bytes = setmetatable({}, WEAK), 0
+
+local function remember(index, key, decision, bytes)
+  if decision_bytes + bytes > MAX_DECISION_BYTES then
+    decisions, decision_bytes = setmetatable({}, WEAK), 0
+  end
+  local known = decisions[index]
+  if not known or known.count >= MAX_DECISIONS then
+    known = { count = 0, by_key = {} }
+    decisions[index] = known
+  end
+  known.by_key[key], known.count = decision, known.count + 1
+  decision_bytes = decision_bytes + bytes
+end
+
 -- The headers for a path: a table with `headers`, names and values in turn, `removed`, and `shared` if other origins may
 -- read it.
 -- What a set of rules says together is remembered: a site has many paths, but few sets of rules that match one.
@@ -363,21 +345,16 @@ local function decide_headers(index, path)
   if not numbers then
     return NO_HEADERS
   end
-  local decided = index.decided
-  if not decided or index.decided_count >= MAX_DECISIONS then
-    decided, index.decided_count = {}, 0
-    index.decided = decided
-  end
-  local decision = decided[key]
+  local known = decisions[index]
+  local decision = known and known.by_key[key]
   if not decision then
-    local values, names = join_headers(index, numbers)
+    local values, names, bytes = join_headers(index, numbers)
     decision = {
       headers = in_order(values, names),
       removed = find_removed(index, numbers, values),
       shared = values["access-control-allow-origin"] ~= nil,
     }
-    decided[key] = decision
-    index.decided_count = index.decided_count + 1
+    remember(index, key, decision, DECISION_BYTES + bytes + #tostring(key))
   end
   return decision
 end

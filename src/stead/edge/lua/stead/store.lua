@@ -1,5 +1,6 @@
 -- Looks up names in the node's record store, before a name counts as unknown. Look-ups are limited in time, per name
 -- and in total, so that requests with random names cause little work.
+local addresses = require "stead.addresses"
 local node = require "stead.node"
 local records = require "stead.records"
 
@@ -8,8 +9,9 @@ local M = {}
 
 local TIMEOUT_MILLISECONDS = 200
 local MISS_SECONDS = 1
--- Known names have a share of their own, so that random names cannot use it up.
-local MAX_PER_SECOND = { known = 1000, unknown = 200 }
+-- Known names have a share of their own, so that random names cannot use it up. So have permanent hosts, which are only
+-- known after a look-up, and a visitor may use a part of it.
+local MAX_PER_SECOND = { known = 1000, permanent = 200, unknown = 200, visitor = 40 }
 local MAX_RESPONSE_BYTES = 1024 * 1024
 
 local function exchange(path)
@@ -47,8 +49,21 @@ local function exchange(path)
   return body and tonumber(status:match "^HTTP/1%.[01] (%d%d%d)"), body
 end
 
--- Returns "found", "unknown" or "unreachable". `kind` is host, certificate or challenge.
-function M.ask(kind, name)
+local function share_of(kind, name)
+  if kind == "certificate" and records.has_host(name) then
+    return "known"
+  end
+  return kind == "host" and records.is_permanent(name) and "permanent" or "unknown"
+end
+
+local function is_too_many(share, limit)
+  local asked = misses:incr(share .. ":" .. ngx.time(), 1, 0, 2)
+  return asked and asked > limit
+end
+
+-- Returns "found", "unknown" or "unreachable". `kind` is host, certificate or challenge. `visitor` is the address of
+-- whoever asks, if it is known and not that of another edge.
+function M.ask(kind, name, visitor)
   if #name > 253 or not name:find "^[%w._-]+$" then
     return "unknown"
   end
@@ -57,9 +72,11 @@ function M.ask(kind, name)
   if before then
     return before
   end
-  local share = kind == "certificate" and records.has_host(name) and "known" or "unknown"
-  local asked = misses:incr(share .. ":" .. ngx.time(), 1, 0, 2)
-  if asked and asked > MAX_PER_SECOND[share] then
+  local share = share_of(kind, name)
+  local counted = share == "permanent" and visitor
+  if counted and is_too_many("from " .. addresses.client_key(visitor), MAX_PER_SECOND.visitor) then
+    return "unreachable"
+  elseif is_too_many(share, MAX_PER_SECOND[share]) then
     return "unreachable"
   end
   local status, body = exchange("/" .. key)

@@ -2,24 +2,38 @@
 while or has to be replaced."""
 
 import ctypes
-import json
 import os
 import resource
+import select
 import socket
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
+from msgspec import UNSET
 from wasmtime import Engine
 
 from . import messages
-from .activity import Activity
-from .exchange import CPU, MEMORY, SUBREQUESTS, Request, RequestRefused, build_response, read_request, refuse
+from .activity import Activity, describe
+from .exchange import (
+    CPU,
+    MEMORY,
+    SUBREQUESTS,
+    Answer,
+    Request,
+    RequestRefused,
+    build_response,
+    read_answer,
+    read_request,
+    refuse,
+    send_response,
+)
 from .guest import Guest, GuestFailed, Program, compile_function
 from .host_calls import HostCalls, HostUnavailable
 from .sizes import MAX_COMPILED, MAX_SOURCE
 from .ticker import Ticker
-from .tracing import MAX_NAME, SLOW_MS, Trace
+from .tracing import SLOW_MS
 
 REQUESTS_PER_INSTANCE = 1000
 IDLE_SECONDS = 60.0
@@ -83,15 +97,16 @@ def _require_size(compiled: bytes) -> bytes:
     return compiled
 
 
-def _usage(cpu: float) -> tuple[tuple[str, str], tuple[str, str]]:
+def _usage(began_cpu: float, cpu: float) -> str:
     """What a request has used, as headers for the edge."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return (CPU, f"{(time.process_time() - cpu) * 1000:.3f}"), (MEMORY, str(most))
+    return f"{CPU}: {(cpu - began_cpu) * 1000:.3f}\r\n{MEMORY}: {most}\r\n"
 
 
-def _describe(request: Request, trace: Trace, began: float) -> dict[str, Any]:
-    path = request.target.partition("?")[0]
-    return {"trace": trace.about(), "began": began, "name": f"{request.method} {path}"[:MAX_NAME]}
+def _read_answer(content: bytes) -> Answer:
+    if len(content) > MAX_ANSWER:
+        raise RequestRefused(502, "function_response_too_large")
+    return read_answer(content)
 
 
 class ReportBudget:
@@ -115,6 +130,8 @@ class Worker:
         self, engine: Engine, channel: socket.socket, listening: socket.socket, compiled: int, activity: int
     ) -> None:
         self._channel, self._listening = channel, listening
+        # Returns a descriptor. `accept` makes an object of it, with three further calls of the kernel.
+        self._take: Callable[[], tuple[int, object]] = listening._accept  # type: ignore[attr-defined]  # noqa: SLF001
         self._activity = Activity(activity)
         settings = messages.receive(channel)
         self._wall = settings["wall_ms"] / 1000
@@ -142,37 +159,49 @@ class Worker:
             work = self._accept
 
     def _begin(self) -> None:
+        self._ticker.enter_thread()
         try:
             self._start()
         except GuestFailed as failed:
             messages.send(self._channel, {"failed": failed.reason, "detail": failed.detail})
             return
         messages.send(self._channel, {"ready": True})
-        self._listening.settimeout(IDLE_SECONDS)
         self._accept()
 
     def _accept(self) -> None:
-        while not self._goes_on:
-            try:
-                connection, _ = self._listening.accept()
-            except (TimeoutError, OSError):
-                return
-            with connection:
-                about = self._serve(connection)
-            self._report(about)
-            if self._host.is_out_of_step or (self._guest is None and not self._replace()):
-                return
-            self._goes_on = self._ticker.needs_thread
+        self._ticker.enter_thread()
+        # Otherwise all idle processes of the version would wake for each request.
+        with select.epoll() as waiting:
+            waiting.register(self._listening, select.EPOLLIN | select.EPOLLEXCLUSIVE)
+            while not self._goes_on and waiting.poll(IDLE_SECONDS):
+                try:
+                    connection = self._take()[0]
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    return
+                try:
+                    about = self._serve(connection)
+                except (OSError, ValueError):
+                    about = None
+                finally:
+                    os.close(connection)
+                if about is not None:
+                    self._report(about)
+                if self._host.is_out_of_step or (self._guest is None and not self._replace()):
+                    return
+                self._goes_on = self._ticker.needs_thread
 
     def _start(self) -> None:
+        now = time.monotonic()
         self._activity.begin(START_SECONDS)
-        self._ticker.begin()
+        self._ticker.begin(now, time.process_time())
         try:
-            self._host.begin(time.monotonic() + START_SECONDS, depth=0, subrequests=0)
+            self._host.begin(now, now + START_SECONDS)
             self._guest = self._program.start(self._call_host, START_SECONDS)
             self._handled = 0
         finally:
-            self._ticker.end(is_request=False)
+            self._ticker.end(time.process_time(), is_request=False)
             self._activity.end()
 
     def _replace(self) -> bool:
@@ -185,70 +214,74 @@ class Worker:
     def _call_host(self, op: str, arg: str) -> str:
         return self._host.call(op, arg)
 
-    def _serve(self, connection: socket.socket) -> dict[str, Any]:
-        """Return what is known about the request afterwards, for the host."""
-        began, cpu = time.monotonic(), time.process_time()
-        connection.settimeout(READ_SECONDS)
+    def _serve(self, connection: int) -> dict[str, Any] | None:
+        """Return what the host is told about the request."""
+        started_at, began, cpu = time.time(), time.monotonic(), time.process_time()
+        # The edge sends a request as a whole. If it does not, the host ends this process.
+        self._activity.begin(READ_SECONDS)
         reason, detail = "", ""
         request = None
         try:
             request = read_request(connection, self._request_bytes)
-            response = self._handle(request, began, cpu)
+            response = self._handle(request, started_at, began, cpu)
         except RequestRefused as refused:
-            reason, response = refused.reason, refuse(refused.status, refused.reason, *_usage(cpu))
+            reason = refused.reason
+            response = refuse(refused.status, reason, _usage(cpu, time.process_time()))
         except GuestFailed as failed:
             reason, detail = failed.reason, failed.detail
-            response = refuse(500 if reason == "function_exception" else 503, reason, *_usage(cpu))
-        except (OSError, ValueError):
-            return {}
+            status = 500 if reason == "function_exception" else 503
+            response = refuse(status, reason, _usage(cpu, time.process_time()))
+        finally:
+            self._activity.end()
         try:
-            connection.sendall(response)
+            send_response(connection, response)
         except OSError:
             reason = reason or "visitor_gone"
-        wall_ms = round((time.monotonic() - began) * 1000, 3)
-        about: dict[str, Any] = {"wall_ms": wall_ms, "reason": reason, "detail": detail}
+        wall_ms = (time.monotonic() - began) * 1000
         trace = request.trace if request else None
+        is_traced = trace is not None and (trace.is_sampled or bool(reason) or wall_ms >= SLOW_MS)
+        if not (is_traced or reason or self._host.lines):
+            return None
+        about: dict[str, Any] = {"wall_ms": round(wall_ms, 3), "reason": reason, "detail": detail}
         if request is not None and trace is not None:
-            about |= _describe(request, trace, time.time() - wall_ms / 1000)
-            about["status"] = int(response[9:12])
-            about["calls"] = self._host.recorded.calls
-            about["is_traced"] = trace.is_sampled or bool(reason) or wall_ms >= SLOW_MS
+            about |= describe(started_at, trace, request.name)
+            about |= {
+                "status": int(response[9:12]),
+                "calls": self._host.recorded.calls,
+                "is_traced": is_traced,
+            }
         return about
 
-    def _handle(self, request: Request, began: float, cpu: float) -> bytes:
+    def _handle(self, request: Request, started_at: float, began: float, began_cpu: float) -> bytes:
         wall = min(self._wall, request.left_ms / 1000) if request.left_ms else self._wall
         guest = self._guest
         if guest is None:
             raise GuestFailed("function_unavailable")
-        trace = request.trace
-        self._host.begin(began + wall, depth=request.depth, subrequests=request.subrequests, trace=trace)
-        about = _describe(request, trace, time.time()) if trace else None
-        self._activity.begin(wall + GRACE_SECONDS, about)
-        self._ticker.begin()
-        keep = False
+        self._host.begin(began, began + wall, request.depth, request.subrequests, request.trace)
+        self._activity.begin(wall + GRACE_SECONDS, started_at, request.trace, request.name)
+        self._ticker.begin(began, began_cpu)
+        keep, cpu = False, 0.0
         try:
             guest.set_deadline(wall)
-            answer = guest.call(messages.encode_json(request.for_guest()))
+            content = guest.call(request.for_guest())
             keep = True
-            if len(answer) > MAX_ANSWER:
-                raise RequestRefused(502, "function_response_too_large")
-            try:
-                decoded = json.loads(answer)
-            except (ValueError, RecursionError):
-                raise RequestRefused(502, "function_response_invalid") from None
-            if isinstance(decoded, dict) and "failed" in decoded:
-                text = str(decoded["failed"])
-                # What has filled its memory would fill it again.
-                keep = "out of memory" not in text
-                raise GuestFailed("function_exception" if keep else "function_memory_limit", text)
-            # The function that calls this one learns how much of the common budget is used.
-            used = [(SUBREQUESTS, str(self._host.subrequests))] if request.depth else []
-            return build_response(decoded, MAX_RESPONSE, *used, *_usage(cpu))
+            answer = _read_answer(content)
+            # What has filled its memory would fill it again.
+            keep = answer.failed is UNSET or "out of memory" not in str(answer.failed)
+            if answer.failed is not UNSET:
+                raise GuestFailed(
+                    "function_exception" if keep else "function_memory_limit", str(answer.failed)
+                )
+            cpu = time.process_time()
+            used = _usage(began_cpu, cpu)
+            if request.depth:
+                # The function that calls this one learns how much of the common budget is used.
+                used += f"{SUBREQUESTS}: {self._host.subrequests}\r\n"
+            return build_response(answer, MAX_RESPONSE, used)
         except HostUnavailable:
-            raise GuestFailed("function_time_limit") from None
+            raise GuestFailed("function_started_atlimit") from None
         finally:
-            self._ticker.end(has_failed=not keep)
-            self._activity.end()
+            self._ticker.end(cpu or time.process_time(), has_failed=not keep)
             self._handled += 1
             if not keep or self._fresh or self._handled >= REQUESTS_PER_INSTANCE:
                 guest.close()
@@ -257,8 +290,6 @@ class Worker:
     def _report(self, about: dict[str, Any]) -> None:
         """After the response, so that no visitor waits for it. Ordinary requests are not reported."""
         lines, self._host.lines = self._host.lines, []
-        if not (lines or about.get("reason") or about.get("is_traced")):
-            return
         if self._reports.take(REPORT_BYTES + sum(map(len, lines))):
             self._channel.settimeout(5.0)
             messages.send(self._channel, {"log": lines, **about})
