@@ -7,7 +7,7 @@ from clients.generator.cli import PACKAGE
 
 HOST, TOOLCHAIN = PACKAGE / "function_host", PACKAGE / "function_toolchain"
 _SOURCE = Path("src/stead/node/functions")
-_MODULES = ("exchange", "guest", "guest_kinds", "host_calls", "messages", "ticker", "tracing")
+_MODULES = ("direct_calls", "exchange", "guest", "guest_kinds", "host_calls", "messages", "ticker", "tracing")
 """Of the sandbox: what needs neither a container nor a node."""
 
 

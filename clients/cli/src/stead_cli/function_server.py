@@ -1,14 +1,16 @@
 """Serves a function on this machine. What runs it is what runs it on a node; only its state is local."""
 
 import contextlib
-import json
 import socket
+import struct
 import sys
 import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import UNSET
 
 from stead_cli.failures import CliError
 from stead_cli.function_build import build, stamp
@@ -21,7 +23,8 @@ from stead_cli.function_host.ticker import TICK_SECONDS
 from stead_cli.function_state import LocalState
 from stead_cli.texts import output_line, printable
 
-START_SECONDS, READ_SECONDS, LOOK_SECONDS = 10.0, 15.0, 0.5
+START_SECONDS, READ_SECONDS, LOOK_SECONDS = 10.0, 15, 0.5
+_READ_TIME = struct.pack("ll", READ_SECONDS, 0)
 MAX_RESPONSE, MAX_ANSWER = 10 << 20, 32 << 20
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
@@ -75,11 +78,10 @@ class FunctionServer:
             except TimeoutError:
                 continue
             with connection:
-                connection.settimeout(READ_SECONDS)
-                try:
-                    connection.sendall(self._respond(connection))
-                except (OSError, ValueError):
-                    continue
+                connection.setblocking(True)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _READ_TIME)
+                with contextlib.suppress(OSError, ValueError):
+                    exchange.send_response(connection.fileno(), self._respond(connection.fileno()))
 
     def refresh(self) -> None:
         found = stamp(self.source)
@@ -109,7 +111,7 @@ class FunctionServer:
             memory = self.limits.memory_mb << 20
             return Program(self._engine, file.name, memory, component=is_component(module))
 
-    def _respond(self, connection: socket.socket) -> bytes:
+    def _respond(self, connection: int) -> bytes:
         began, request = time.monotonic(), None
         try:
             request = exchange.read_request(connection, self.limits.request_bytes)
@@ -136,10 +138,11 @@ class FunctionServer:
             raise RequestRefused(403, "host_unknown")
         request.scheme, wall = "http", self.limits.wall_ms / 1000
         guest, keep = self._started(), False
-        self._host.begin(time.monotonic() + wall, depth=0, subrequests=0, trace=request.trace)
+        now = time.monotonic()
+        self._host.begin(now, now + wall, trace=request.trace)
         try:
             guest.set_deadline(wall)
-            answer = guest.call(messages.encode_json(request.for_guest()))
+            answer = guest.call(request.for_guest())
             keep = True
             return self._read(answer)
         except HostUnavailable:
@@ -153,22 +156,20 @@ class FunctionServer:
                 lines, self._host = self._host.lines, self._connect()
                 self._host.lines = lines
 
-    def _read(self, answer: str) -> bytes:
-        if len(answer) > MAX_ANSWER:
+    def _read(self, content: bytes) -> bytes:
+        if len(content) > MAX_ANSWER:
             raise RequestRefused(502, "function_response_too_large")
-        try:
-            decoded = json.loads(answer)
-        except (ValueError, RecursionError):
-            raise RequestRefused(502, "function_response_invalid") from None
-        if isinstance(decoded, dict) and "failed" in decoded:
-            raise GuestFailed("function_exception", str(decoded["failed"]))
-        return exchange.build_response(decoded, MAX_RESPONSE)
+        answer = exchange.read_answer(content)
+        if answer.failed is not UNSET:
+            raise GuestFailed("function_exception", str(answer.failed))
+        return exchange.build_response(answer, MAX_RESPONSE, "")
 
     def _started(self) -> Guest:
         if self._program is None:
             raise GuestFailed("function_unavailable", self._problem)
         if self._guest is None:
-            self._host.begin(time.monotonic() + START_SECONDS, depth=0, subrequests=0)
+            now = time.monotonic()
+            self._host.begin(now, now + START_SECONDS)
             self._guest = self._program.start(self._host.call, START_SECONDS)
         return self._guest
 
@@ -191,12 +192,9 @@ class FunctionServer:
 
 def _explain(status: int, reason: str, detail: str = "") -> bytes:
     """As at the edge, with the details that only the developer sees."""
-    answer = {
-        "status": status,
-        "headers": [["Content-Type", "text/plain; charset=utf-8"], ["X-Content-Type-Options", "nosniff"]],
-        "body": f"{reason}\n{detail}".strip() + "\n",
-    }
-    return exchange.build_response(answer, MAX_RESPONSE, (exchange.REASON, reason))
+    headers = [("Content-Type", "text/plain; charset=utf-8"), ("X-Content-Type-Options", "nosniff")]
+    answer = exchange.Answer(status, headers, f"{reason}\n{detail}".strip() + "\n")
+    return exchange.build_response(answer, MAX_RESPONSE, f"{exchange.REASON}: {reason}\r\n")
 
 
 def _say(text: str) -> None:

@@ -26,7 +26,7 @@ def _dev(
     wall_ms: int,
 ) -> None:
     source = find_source(Path(path))
-    if find_spec("wasmtime") is None:
+    if find_spec("wasmtime") is None or find_spec("msgspec") is None:
         raise CliError(
             "The package wasmtime is not installed; it runs functions.",
             code="runtime.missing",

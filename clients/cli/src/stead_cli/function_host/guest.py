@@ -23,11 +23,11 @@ from wasmtime import (
     WasmtimeError,
 )
 from wasmtime.component import Component
-from wasmtime.component import FuncType as ComponentFuncType
 from wasmtime.component import Linker as ComponentLinker
 
+from .direct_calls import Deadline, TextCall
 from .guest_kinds import WEBASSEMBLY, is_component
-from .ticker import TICK_SECONDS
+from .ticker import ticks
 
 HOST_INTERFACE = "stead:function/host@0.1.0"
 STACK_BYTES = 1 << 20
@@ -47,7 +47,9 @@ class GuestFailed(Exception):
 class Guest(Protocol):
     def set_deadline(self, seconds: float) -> None: ...
 
-    def call(self, request: str) -> str: ...
+    def call(self, request: bytes) -> bytes:
+        """The answer need not be UTF-8. Raises GuestFailed."""
+        ...
 
     def close(self) -> None: ...
 
@@ -103,10 +105,6 @@ class Program:
             raise explain(error) from None
 
 
-def ticks(seconds: float) -> int:
-    return max(1, int(seconds / TICK_SECONDS) + 1)
-
-
 def explain(error: Exception) -> GuestFailed:
     text = str(error)
     if "interrupt" in text:
@@ -118,16 +116,9 @@ def explain(error: Exception) -> GuestFailed:
     return GuestFailed("function_trap", text)
 
 
-class KnownType:
-    """The type of a function, read once."""
-
-    def __init__(self, type_: ComponentFuncType) -> None:
-        self.params, self.result = type_.params, type_.result
-
-
 class ComponentGuest:
     def __init__(self, engine: Engine, store: Store, component: Component, host: HostCall) -> None:
-        self._store = store
+        self._store, self.set_deadline = store, Deadline(store)
         linker = ComponentLinker(engine)
         linker.add_wasip2()
         with linker.root() as root, root.add_instance(HOST_INTERFACE) as interface:
@@ -136,20 +127,13 @@ class ComponentGuest:
         handle = instance.get_func(store, "handle")
         if handle is None:
             raise WasmtimeError("the component does not export the function handle")
-        known = KnownType(handle.type(store))
-        # The library would ask for the type of the function in every call, which takes as long as the call.
-        setattr(handle, "type", lambda _: known)  # noqa: B010 - a method of the library
-        self._handle = handle
+        self._handle = TextCall(store, handle)
 
-    def set_deadline(self, seconds: float) -> None:
-        self._store.set_epoch_deadline(ticks(seconds))
-
-    def call(self, request: str) -> str:
+    def call(self, request: bytes) -> bytes:
         try:
-            answer = self._handle(self._store, request)
+            return self._handle(request)
         except (WasmtimeError, Trap) as error:
             raise explain(error) from None
-        return str(answer)
 
     def close(self) -> None:
         self._store.close()
@@ -159,7 +143,7 @@ class ModuleGuest:
     """A core module: `stead_alloc` reserves memory, `stead_handle` returns where its answer is."""
 
     def __init__(self, engine: Engine, store: Store, module: Module, host: HostCall) -> None:
-        self._store, self._host = store, host
+        self._store, self.set_deadline, self._host = store, Deadline(store), host
         linker = Linker(engine)
         linker.define_wasi()
         number = ValType.i32()
@@ -176,13 +160,11 @@ class ModuleGuest:
         if isinstance(begin, Func):
             begin(store)
 
-    def set_deadline(self, seconds: float) -> None:
-        self._store.set_epoch_deadline(ticks(seconds))
-
-    def call(self, request: str) -> str:
+    def call(self, request: bytes) -> bytes:
         try:
-            place, length = self._write(request.encode())
-            return self._read(self._handle(self._store, place, length))
+            place, length = self._write(request)
+            packed = self._handle(self._store, place, length) & 0xFFFFFFFFFFFFFFFF
+            return self._read(packed >> 32, packed & 0xFFFFFFFF)
         except (WasmtimeError, Trap) as error:
             raise explain(error) from None
 
@@ -203,15 +185,13 @@ class ModuleGuest:
         self._memory.write(self._store, content, place)
         return place, len(content)
 
-    def _read(self, packed: int) -> str:
-        packed &= 0xFFFFFFFFFFFFFFFF
-        return self._text(packed >> 32, packed & 0xFFFFFFFF)
-
     def _text(self, place: int, length: int) -> str:
-        place, length = place & 0xFFFFFFFF, length & 0xFFFFFFFF
+        return self._read(place & 0xFFFFFFFF, length & 0xFFFFFFFF).decode("utf-8", "replace")
+
+    def _read(self, place: int, length: int) -> bytes:
         if place + length > self._memory.data_len(self._store):
             raise WasmtimeError("the text is outside of the memory")
-        return self._memory.read(self._store, place, place + length).decode("utf-8", "replace")
+        return bytes(self._memory.read(self._store, place, place + length))
 
 
 def _function(exports: Mapping[str, Any], name: str) -> Func:

@@ -50,11 +50,13 @@ class HostCalls:
         the process ends after its request."""
         self._trace: Trace | None = None
 
-    def begin(self, until: float, *, depth: int, subrequests: int, trace: Trace | None = None) -> None:
+    def begin(
+        self, began: float, until: float, depth: int = 0, subrequests: int = 0, trace: Trace | None = None
+    ) -> None:
         """A request begins; `until` is the end of its time on the monotonic clock."""
         self._until, self.depth, self.subrequests = until, depth, subrequests
         self._trace = trace
-        self.recorded.begin(is_wanted=trace is not None and trace.is_sampled)
+        self.recorded.begin(began, is_wanted=trace is not None and trace.is_sampled)
         self._logged, self.lines = 0, []
 
     def call(self, op: str, arg: str) -> str:

@@ -15,6 +15,10 @@ STARVED_SECONDS, STARVED_SHARE = 0.2, 0.05
 of CPU, where the container permits that: it is slow on a busy node, and still gets on."""
 
 
+def ticks(seconds: float) -> int:
+    return max(1, int(seconds / TICK_SECONDS) + 1)
+
+
 class Ticker:
     """Advances the clock of the engine while a request is handled, which ends the guest at its deadline.
 
@@ -24,7 +28,8 @@ class Ticker:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._engine, self._busy = engine, threading.Event()
+        self._engine, self._wake = engine, threading.Event()
+        self._is_busy = self._is_resting = False
         self._began_cpu = self._lower_at = self._noted_cpu = 0.0
         self._advanced = self._noted = 0.0
         self._thread = 0
@@ -35,25 +40,28 @@ class Ticker:
     def needs_thread(self) -> bool:
         return self._is_lowered and not self._was_costly
 
-    def begin(self) -> None:
-        now, cpu, thread = time.monotonic(), time.process_time(), threading.get_native_id()
+    def enter_thread(self) -> None:
+        """Requests are handled in this thread from now on."""
+        self._thread, self._is_lowered = threading.get_native_id(), False
+
+    def begin(self, now: float, cpu: float) -> None:
         self._began_cpu = self._noted_cpu = cpu
         self._lower_at, self._advanced, self._noted = cpu + LONG_SECONDS, now, now
-        if thread != self._thread:
-            self._thread, self._is_lowered = thread, False
-        self._busy.set()
+        self._is_busy = True
+        if self._is_resting:
+            self._wake.set()
 
-    def end(self, *, has_failed: bool = False, is_request: bool = True) -> None:
+    def end(self, cpu: float, *, has_failed: bool = False, is_request: bool = True) -> None:
         """A failure costs another instance. Starting it does not make up for what was before."""
-        self._busy.clear()
-        is_costly = has_failed or time.process_time() - self._began_cpu > LONG_SECONDS
+        self._is_busy = False
+        is_costly = has_failed or cpu - self._began_cpu > LONG_SECONDS
         self._was_costly = is_costly or (self._was_costly and not is_request)
         if is_costly and not self._is_lowered:
             self._lower()
 
     def _run(self) -> None:
         while True:
-            self._busy.wait()
+            self._rest()
             time.sleep(TICK_SECONDS)
             # On a busy machine this thread may get its turn late.
             now = time.monotonic()
@@ -61,6 +69,14 @@ class Ticker:
                 self._advanced += TICK_SECONDS
                 self._engine.increment_epoch()
             self._adjust(now, time.process_time())
+
+    def _rest(self) -> None:
+        """Wait for a request. Waking this thread costs more than noting that it need not be woken."""
+        self._is_resting = True
+        if not self._is_busy:
+            self._wake.wait()
+        self._wake.clear()
+        self._is_resting = False
 
     def _adjust(self, now: float, cpu: float) -> None:
         if not self._is_lowered:

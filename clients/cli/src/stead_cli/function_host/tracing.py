@@ -4,8 +4,9 @@
 import os
 import re
 import time
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 MAX_CALLS = 64
 """Calls of the host that are recorded, of one request."""
@@ -13,11 +14,11 @@ MAX_NAME = 200
 SLOW_MS = 1000
 HEADER = "traceparent"
 
+_SAMPLED = "13579bdf"
 _HEADER = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})")
 
 
-@dataclass(frozen=True)
-class Trace:
+class Trace(Struct, frozen=True):
     id: str
     parent: str
     """The span that this request is a part of: that of the edge, or of the function that calls this one."""
@@ -30,9 +31,6 @@ class Trace:
         """For what the function itself requests."""
         return f"00-{self.id}-{self.span}-{'01' if self.is_sampled else '00'}"
 
-    def about(self) -> dict[str, str]:
-        return {"id": self.id, "parent": self.parent, "span": self.span}
-
 
 def read_trace(header: str, *, from_edge: bool) -> Trace | None:
     """The edge passes the header of a visitor on, whose span is the visitor's; its own is a part of the
@@ -41,7 +39,7 @@ def read_trace(header: str, *, from_edge: bool) -> Trace | None:
     if found is None:
         return None
     id_, span, flags = found.groups()
-    return Trace(id_, id_[8:24] if from_edge else span, os.urandom(8).hex(), bool(int(flags, 16) & 1))
+    return Trace(id_, id_[8:24] if from_edge else span, os.urandom(8).hex(), flags[1] in _SAMPLED)
 
 
 class RecordedCalls:
@@ -51,8 +49,8 @@ class RecordedCalls:
         self._began, self._is_wanted = 0.0, False
         self.calls: list[tuple[str, str, int, int, bool]] = []
 
-    def begin(self, *, is_wanted: bool) -> None:
-        self._began, self._is_wanted, self.calls = time.monotonic(), is_wanted, []
+    def begin(self, began: float, *, is_wanted: bool) -> None:
+        self._began, self._is_wanted, self.calls = began, is_wanted, []
 
     def add(self, op: str, arg: dict[str, Any], began: float, *, is_error: bool) -> None:
         if not self._is_wanted or len(self.calls) >= MAX_CALLS:
