@@ -1,5 +1,6 @@
 """Whom `stead` trusts: certificates, addresses, folders of others, and what an installation says."""
 
+import base64
 import json
 import socket
 import stat
@@ -10,6 +11,7 @@ import pytest
 from stead_cli.addresses import has_same_origin, with_scheme
 from tests.clients.terminal import Machine
 from tests.clients.tls_server import answering, write_certificate
+from tests.clients.tunnel_proxy import tunnel_proxy
 
 LIMITS = {"/v1/rate-limits": {"data": {"buckets": []}, "request_id": "req_1"}}
 ACCOUNT = {
@@ -37,6 +39,26 @@ def test_an_authority_is_trusted_if_it_is_named(machine: Machine, tmp_path: Path
         missing = machine.stead("whoami", "--ca-file", "no-such-file.pem")
         assert missing.code == 2
         assert "no-such-file.pem" in missing.err
+
+
+def test_a_proxy_sees_only_the_name_of_the_installation(machine: Machine, tmp_path: Path):
+    files = write_certificate(tmp_path)
+    known = f"Basic {base64.b64encode(b'ada:secret word').decode()}"
+    with answering(ACCOUNT, files) as address, tunnel_proxy(known) as proxy:
+        machine.variables = {
+            "STEAD_API_KEY": "stead_live_x",
+            "STEAD_BASE_URL": address,
+            "STEAD_CA_FILE": str(files[0]),
+            "HTTPS_PROXY": f"http://ada:secret%20word@{proxy.address}",
+        }
+        assert machine.stead("whoami").code == 0
+        assert {*proxy.wanted} == {f"CONNECT {address.removeprefix('https://')} HTTP/1.1"}
+        machine.variables["HTTPS_PROXY"] = f"http://{proxy.address}"
+        refused = machine.stead("whoami")
+        assert refused.code == 8
+        assert "407" in refused.err
+        machine.variables["NO_PROXY"] = "127.0.0.1"
+        assert machine.stead("whoami").code == 0
 
 
 def test_signing_in_remembers_the_authority(machine: Machine, tmp_path: Path):
