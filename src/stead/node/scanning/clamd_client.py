@@ -6,9 +6,9 @@ import socket
 from stead.node.scanning.verdicts import Result, read_clamd_reply
 
 REPLY_SECONDS = 60.0
-WINDOW = 4
-"""Requests of a session that clamd has at the same time. A file may take 10 seconds, so those of another
-session wait much less than `REPLY_SECONDS`."""
+WINDOW = 2
+"""Requests of a session that clamd has at the same time. A file may take 20 seconds, so those of another
+session wait less than `REPLY_SECONDS`."""
 _MAX_REPLY = 1024
 
 
