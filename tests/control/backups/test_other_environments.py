@@ -10,6 +10,7 @@ from stead.control.app import ControlPlane
 from stead.control.backups import scheduling, snapshot_steps
 from stead.control.environments import service as environments
 from stead.control.environments import store as environment_store
+from tests.control.backups.scheduled_sites import schedule_sites
 from tests.control.exec.samples import insert_wordpress_site
 from tests.control.site_driver import SiteDriver
 from tests.enrolled_nodes import record_node
@@ -44,9 +45,8 @@ async def copied(person: Person) -> AsyncIterator[Copied]:
 async def test_the_night_copies_all_environments_and_the_status_is_that_of_production(
     person: Person, plane: ControlPlane, copied: Copied
 ) -> None:
+    await schedule_sites(person)
     async with person.transaction() as tx:
-        while await scheduling.add_sites(tx):
-            pass
         await tx.run(
             "update backup_schedules set due_at = case site_id when $1 then $2::timestamptz"
             " else 'infinity' end",

@@ -40,6 +40,7 @@ from stead.protocol.work import (
 from stead.shared.clock import MovableClock
 from tests.client import Client, code_of
 from tests.conftest import NewPerson
+from tests.control.backups.scheduled_sites import schedule_sites
 from tests.control.exec.samples import insert_wordpress_site
 from tests.control.site_driver import SiteDriver, read_site, request_deletion, worker_context
 from tests.enrolled_nodes import record_node
@@ -416,9 +417,8 @@ async def test_a_node_cannot_claim_to_have_added_more_than_it_may(
 async def test_the_night_queues_a_backup_and_the_second_day_without_one_is_reported(
     person: Person, plane: ControlPlane, clock: MovableClock, site: str
 ) -> None:
+    await schedule_sites(person)
     async with person.transaction() as tx:
-        while await scheduling.add_sites(tx):
-            pass
         due = await tx.value("select due_at from backup_schedules where site_id = $1", site)
         assert tx.now < due <= tx.now + timedelta(days=1)
         await tx.run(
@@ -457,9 +457,8 @@ async def test_backups_that_customers_ask_for_do_not_keep_the_night_away_from_th
         async with person.transaction() as tx:
             await tx.run("update environments set node_id = $2 where site_id = $1", greedy, NODE)
         await _queue(other.session, f"/v1/sites/{greedy}/backup")
+    await schedule_sites(person)
     async with person.transaction() as tx:
-        while await scheduling.add_sites(tx):
-            pass
         await tx.run(
             "update backup_schedules set due_at = 'infinity', since = 'infinity' where site_id <> $1", site
         )

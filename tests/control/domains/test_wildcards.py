@@ -9,8 +9,15 @@ from msgspec.structs import replace
 
 from stead.control.app import ControlPlane
 from stead.control.domains.names import list_wildcards_above, normalize_name
+from stead.control.edge_feed.republishing import _is_known, _list_known
 from stead.protocol import edge_records
-from stead.protocol.edge_records import host_key, host_of_name, name_of_host, name_of_wildcard
+from stead.protocol.edge_records import (
+    certificate_key,
+    host_key,
+    host_of_name,
+    name_of_host,
+    name_of_wildcard,
+)
 from stead.shared.errors import FieldInvalid
 from tests.client import Client, code_of
 from tests.control.domains.conftest import ELSEWHERE, PREVIEW, REGION, Harness, Site
@@ -293,6 +300,15 @@ async def test_a_simulated_wildcard_takes_nothing_from_live_sites(harness: Harne
     assert (await simulated.domain_of(f"*.{simulated.domain}"))["status"] == "verified"
     live = await harness.served_site(f"blog.{simulated.domain}")
     assert harness.edges.environment_of(live.domain) == live.env
+
+
+async def test_records_of_wildcards_are_not_removed_as_unknown(harness: Harness):
+    site = await site_with_wildcard(harness)
+    known = [host_key(REGION, f"*.{site.domain}"), certificate_key(REGION, f"*.{site.domain}")]
+    unknown = [host_key(REGION, f"*.{new_domain()}"), certificate_key(REGION, f"*.{new_domain()}")]
+    async with harness.plane.database.reading() as tx:
+        found = await _list_known(tx, [*known, *unknown])
+    assert [_is_known(key, found) for key in (*known, *unknown)] == [True, True, False, False]
 
 
 def test_names_of_wildcards():

@@ -17,6 +17,7 @@ from stead.protocol.edge_records import EnvironmentRecord, ProtectionRecord
 from tests.client import code_of
 from tests.control.environments.conftest import REGION, HostedSite, create_hosted_site
 from tests.people import PASSWORD, Person
+from tests.teams import insert_domain
 
 PAGE = "/preview-access"
 TEAM = {"security": {"preview_protection": "team"}}
@@ -82,6 +83,23 @@ async def test_somebody_who_can_see_the_site_gets_a_token_for_one_host(
 
     audit = await person.session.get("/v1/account/audit?event=preview_sign_in")
     assert [each["meta"]["host"] for each in audit.json()["data"]] == [host]
+
+
+async def test_a_name_below_a_wildcard_is_that_of_its_environment_unless_it_has_its_own(
+    site: HostedSite, person: Person, visitor: httpx.AsyncClient
+) -> None:
+    wild, own = await site.insert_environment(), await site.insert_environment()
+    base = f"d{secrets.token_hex(6)}.example.com"
+    async with person.transaction() as tx:
+        await insert_domain(tx, wild, f"*.{base}")
+        await insert_domain(tx, own, f"own.{base}")
+    await _configure(site, "/config", TEAM)
+    for host, env in ((f"any.{base}", wild), (f"own.{base}", own)):
+        answer = await _submit(visitor, host, person.account.email)
+        token = parse_qs(urlsplit(answer.headers["location"]).query)["token"][0].split(".")[0]
+        assert base64.urlsafe_b64decode(token + "==").decode().split("\n")[1:3] == [env, host]
+    for host in (base, f"a.b.{base}"):
+        assert "location" not in (await _submit(visitor, host, person.account.email)).headers
 
 
 async def test_a_wrong_password_and_another_account_get_no_token(

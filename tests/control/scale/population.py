@@ -83,13 +83,25 @@ _STATEMENTS = (
     """,
     f"""
     insert into functions (id, site_id, slug, display_name, language, bindings, env, secret_refs, limits,
-      created_at, updated_at)
-    select {_id("fn")}, {_id("site")}, 'hello', '', 'javascript', '[]', '{{}}', '{{}}', '{{}}', now(), now()
-    from numbers
+      compatibility_date, created_at, updated_at)
+    select {_id("fn")}, {_id("site")}, 'hello', '', 'javascript', '[]', '{{}}', '{{}}', '{{}}', '2026-01-01',
+      now(), now() from numbers
     """,
     f"""
     insert into function_versions (id, function_id, artifact_id, digest, created_at)
     select {_id("fnv")}, {_id("fn")}, {_id("art")}, n::text, now() from numbers
+    """,
+    f"""
+    insert into environment_secrets (id, env_id, name, sealed, size, plain, previews, updated_at)
+    select {_id("sec")}, {_id("env")}, 'TOKEN', '', 0, false, false, now() from numbers
+    """,
+    f"""
+    insert into dns_zones (site_id, name, mode, changed_at, next_attempt_at)
+    select {_id("site")}, n || '.zone.example', 'live', now(), 'infinity' from numbers
+    """,
+    f"""
+    insert into dns_records (id, site_id, type, name, value, ttl, version, created_at)
+    select {_id("rec")}, {_id("site")}, 'TXT', n || '.zone.example', 'a', 300, 1, now() from numbers
     """,
     f"""
     insert into backup_schedules (site_id, due_at, since, last_status)

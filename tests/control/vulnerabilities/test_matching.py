@@ -8,7 +8,7 @@ import pytest
 
 from stead.control.app import ControlPlane
 from stead.control.http.principal import Pin
-from stead.control.vulnerabilities import matching_store, service, updating
+from stead.control.vulnerabilities import match_store, service, updating
 from stead.protocol.work import Component
 from tests.conftest import NewPerson
 from tests.control.exec.samples import insert_wordpress_site
@@ -102,7 +102,7 @@ async def test_a_record_about_many_sites_is_matched_in_parts(
     plane: ControlPlane, new_person: NewPerson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A limit of 5000 findings would need as many sites."""
-    monkeypatch.setattr(matching_store, "MAX_FINDINGS", 2)
+    monkeypatch.setattr(match_store, "MAX_FINDINGS", 2)
     person = await new_person()
     sites = [await insert_wordpress_site(person) for _ in range(5)]
     slug = sites[0][-12:].lower()

@@ -12,7 +12,7 @@ import structlog
 from stead.control import metrics
 from stead.control.engines.postgres import Database, Tx
 from stead.control.outbox.events import About, publish
-from stead.control.vulnerabilities import feed, matching_store, store
+from stead.control.vulnerabilities import feed, match_store, store
 from stead.control.vulnerabilities.events import VULNERABILITY_MATCHED
 from stead.control.vulnerabilities.rules import FETCH_EVERY, MOST_UNREADABLE, FeedBroken, Record, attribute
 
@@ -107,7 +107,7 @@ async def remove_unused(database: Database) -> None:
 
 
 async def match(tx: Tx) -> int:
-    return await matching_store.match_new(tx, limit=BATCH_SIZE)
+    return await match_store.match_new(tx, limit=BATCH_SIZE)
 
 
 async def announce(tx: Tx) -> int:
