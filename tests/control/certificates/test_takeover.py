@@ -1,20 +1,16 @@
 """Workers share the certificates; another worker finishes what a dead one has begun."""
 
 import asyncio
-import sys
-import tempfile
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from stead.control.certificates import service
 from stead.control.certificates.certifier import CONCURRENCY
 from stead.control.certificates.rules import LEASE
-from stead.dev.engines.pebble import Pebble
-from stead.dev.subprocesses import Streams, spawn, wait_for_exit
 from tests.control.certificates.acme_proxy import CERTIFICATE, CHALLENGE, FINALIZE, ORDER, AcmeProxy
 from tests.control.certificates.conftest import Harness
+from tests.control.certificates.killed_certifier import kill_certifier_at
 
 TIMEOUT = 30
 
@@ -23,31 +19,8 @@ TIMEOUT = 30
 async def test_another_worker_finishes_what_a_killed_worker_has_begun(
     path: str, harness: Harness, proxy: AcmeProxy
 ):
-    """It is killed after the authority has processed a request and before the response arrives."""
     site = await harness.create_site()
-    proxy.hold_back = path
-    settings, pebble = harness.plane.settings, harness.stack[Pebble]
-    with tempfile.TemporaryFile() as empty:
-        victim = spawn(
-            [
-                *(sys.executable, "-m", "tests.control.certificates.certifier_process"),
-                *(
-                    settings.database_url,
-                    settings.sealing_key,
-                    proxy.directory,
-                    str(pebble.server_certificate),
-                ),
-                str(harness.stack.node_data),
-            ],
-            streams=Streams(empty, empty, sys.stderr.fileno()),
-            cwd=Path(__file__).parents[3],
-        )
-    try:
-        await asyncio.wait_for(proxy.held_back.wait(), TIMEOUT)
-    finally:
-        victim.kill()
-        await wait_for_exit(victim)
-    proxy.release_responses()
+    await kill_certifier_at(path, harness, proxy)
     assert (await site.tls())["state"] == "pending"
     certifier = harness.certifier(proxy.directory)
     assert await certifier.process_due() == 0

@@ -2,12 +2,9 @@
 
 import asyncio
 import contextlib
-import sys
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
 
 import dns.asyncquery
 import dns.message
@@ -21,13 +18,12 @@ from stead.control.dns_records import store, zones
 from stead.control.dns_records.publisher import ZonePublisher
 from stead.control.dns_records.rules import CHALLENGES_KEPT
 from stead.control.engines.powerdns import PowerDns
-from stead.dev.engines.pebble import Pebble
 from stead.dev.engines.powerdns import PowerDns as PowerDnsEngine
-from stead.dev.subprocesses import Streams, spawn, wait_for_exit
 from stead.dev.supervised_program import LOOPBACK
 from stead.protocol.edge_records import name_of_host
 from tests.control.certificates.acme_proxy import CHALLENGE, ORDER, AcmeProxy
 from tests.control.certificates.conftest import REGION, Harness, Site
+from tests.control.certificates.killed_certifier import kill_certifier_at
 from tests.control.certificates.test_issuance import RENEWAL_AGE, _connect_with_tls
 from tests.node.harness import until
 
@@ -120,25 +116,8 @@ async def test_another_worker_finishes_and_removes_what_a_killed_worker_has_publ
     harness: Harness, proxy: AcmeProxy
 ):
     site, wildcard = await _site_with_wildcard(harness)
-    proxy.hold_back = CHALLENGE
-    settings, pebble = harness.plane.settings, harness.stack[Pebble]
     async with _zones_published(harness):
-        with tempfile.TemporaryFile() as empty:
-            victim = spawn(
-                [
-                    *(sys.executable, "-m", "tests.control.certificates.certifier_process"),
-                    *(settings.database_url, settings.sealing_key, proxy.directory),
-                    *(str(pebble.server_certificate), str(harness.stack.node_data)),
-                ],
-                streams=Streams(empty, empty, sys.stderr.fileno()),
-                cwd=Path(__file__).parents[3],
-            )
-        try:
-            await asyncio.wait_for(proxy.held_back.wait(), TIMEOUT)
-        finally:
-            victim.kill()
-            await wait_for_exit(victim)
-        proxy.release_responses()
+        await kill_certifier_at(CHALLENGE, harness, proxy)
         await _until_answered(harness, f"_acme-challenge.{site.domain}", "TXT", 1)
         harness.clock.move(LEASE * 1.01)
         await harness.certifier(proxy.directory).process_due()
