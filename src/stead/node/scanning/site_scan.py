@@ -29,7 +29,7 @@ OUTSTANDING = 2
 MAX_COLLECTED = 1000
 """Files of one message, with those that are unchanged."""
 MAX_FINDINGS = 500
-MAXFAILED = 100
+MAX_FAILED = 100
 """Files without a result that are named."""
 MAX_ATTEMPTS = 3
 """For a file that is changed while it is read."""
@@ -350,7 +350,7 @@ class SiteScan:
 
     def _fail(self, key: Key, reason: str, root: Root) -> None:
         self.report.without_result += 1
-        if len(self.report.failed) < MAXFAILED:
+        if len(self.report.failed) < MAX_FAILED:
             self.report.failed.append((f"{root.prefix}/{to_text(b'/'.join(key))}", reason))
 
 
