@@ -18,10 +18,23 @@ RETURNED = {"secret", "token", "hook_secret", "metrics_token", "password"}
 """Text in responses that is shown once."""
 SECRET_URLS = {"uploads.create": "url", "sites.magic_link": "url"}
 """Whoever knows the signature or the fragment may use the URL."""
-RECORDED = {"sites.magic_link": "user"}
-"""What the audit trail records of a request on purpose: here, who was let in."""
-NOT_SECRET = {"deploy_key", "keys.*.public_key"}
-"""The public half of a key."""
+RECORDED = {
+    "sites.magic_link": {"user"},
+    "cms_users.create": {"login", "role"},
+    "cms_users.create_in_environment": {"login", "role"},
+    "cms_users.update": {"role"},
+    "cms_users.update_in_environment": {"role"},
+    "dns_records.create": {"name"},
+}
+"""What the audit trail records of a request on purpose: who was let in, with which role; which name."""
+NOT_SECRET = {
+    *("deploy_key", "keys.*.public_key"),
+    *("signature", "detections.*.signature"),
+    *("meta.*.key", "operations.*.new.meta.*.key", "operations.*.change.meta.*.key"),
+}
+"""The public half of a key; the names of patterns of malware, and of what plugins store with a post."""
+PUBLISHED = {"dns_records.create": {"value"}, "dns_records.update": {"value"}}
+"""What has the name of a secret in another operation."""
 
 _LOOKS_SECRET = re.compile(r"secret|token|password|passphrase|credential|(^|_)key$|private|signature$")
 
@@ -44,12 +57,13 @@ def returns_secret(operation: Operation) -> bool:
     return operation.id in SECRET_URLS or bool(text_fields(operation.shape) & RETURNED)
 
 
-def sent_secrets(body: Any) -> set[str]:
-    return {text for path in SENT for text in values_at(body, path)}
+def sent_secrets(operation: Operation, body: Any) -> set[str]:
+    paths = SENT - PUBLISHED.get(operation.id, set())
+    return {text for path in paths for text in values_at(body, path)}
 
 
 def recorded_texts(operation: Operation, body: Any) -> set[str]:
-    return set(values_at(body, RECORDED[operation.id])) if operation.id in RECORDED else set()
+    return {text for path in RECORDED.get(operation.id, set()) for text in values_at(body, path)}
 
 
 def returned_secrets(operation: Operation, data: Any) -> set[str]:

@@ -66,10 +66,8 @@ async def logged(settings: Settings, clock: MovableClock, plane: ControlPlane) -
     with structlog.testing.capture_logs() as events:
         logged = LoggedPlane(settings, clock)
         logged.events = events
-        await logged.plane.redis.start()
-        yield logged
-        await logged.plane.redis.close()
-        await logged.plane.database.close()
+        async with logged.plane.running():
+            yield logged
 
 
 def _canary() -> str:
@@ -99,6 +97,8 @@ def _full_body(asking: Asking) -> dict[str, Any]:
         filled["current_password"] = PASSWORD
     if "roll_hook_secret" in getattr(_shape(asking.operation), "__struct_fields__", ()):
         filled["roll_hook_secret"] = True
+    if "password_delivery" in getattr(_shape(asking.operation), "__struct_fields__", ()):
+        filled["password_delivery"] = "response"
     if "security" in getattr(_shape(asking.operation), "__struct_fields__", ()):
         filled["security"] = {**filled.get("security", {}), "waf_partner_secret_key": _canary()}
     return filled
@@ -145,7 +145,7 @@ async def _correct_call(logged: LoggedPlane, client: Client, worlds: Worlds, ask
     assert response.status_code in (asking.operation.status, 403), response.text
     shown = _shown_once(asking.operation, response)
     assert shown or response.status_code == 403 or not returns_secret(asking.operation)
-    return shown | sent_secrets(sent or {}) | {(await world.credential(caller))[1]}
+    return shown | sent_secrets(asking.operation, sent or {}) | {(await world.credential(caller))[1]}
 
 
 @pytest.mark.parametrize("operation", WITH_BODY + WITHOUT_BODY, ids=lambda operation: operation.id)
