@@ -14,8 +14,9 @@ help: ## list these commands
 setup: ## install the locked Python packages and the API reference viewer
 	uv venv --quiet --allow-existing .venv
 	uv pip sync --quiet --python .venv --require-hashes --compile-bytecode requirements.lock
-	uv pip install --quiet --python .venv --no-deps --editable .
+	uv pip install --quiet --python .venv --no-deps --editable . --editable clients/python --editable clients/cli
 	npm ci --prefix web --ignore-scripts --no-audit --no-fund --loglevel=error
+	npm ci --prefix clients/typescript --ignore-scripts --no-audit --no-fund --loglevel=error
 
 dev: ## start every engine and the API; Ctrl-C stops them
 	$(RUN)steadctl dev up
@@ -57,9 +58,11 @@ check: ## lint, types, architecture, generated files
 	$(RUN)mypy
 	$(RUN)lint-imports --no-logo
 	$(RUN)steadctl generate --check
+	$(PYTHON) -m clients.generator --check
 
-generate: ## write openapi/v1.json, packages.txt, docs/errors, docs/events and the generated tables from the declarations
+generate: ## write openapi/v1.json, packages.txt, docs/errors, docs/events, the clients and the generated tables from the declarations
 	$(RUN)steadctl generate
+	$(PYTHON) -m clients.generator
 
 bench: ## run the benchmarks; ONLY=name for one
 	$(PYTHON) -m bench $(ONLY)

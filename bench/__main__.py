@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from bench import (
     api_reads,
     backups,
+    cli_start,
     cms,
     cms_pages,
     cms_questions,
@@ -71,6 +72,7 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "scan_files_per_minute": scanning.measure_scans,
     "scan_visitor_p99_ratio": scanning.compare_visitors,
     "feed_match_s": vulnerabilities.match_feed,
+    "cli_start_ratio": cli_start.compare_starts,
 }
 
 

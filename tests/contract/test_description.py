@@ -107,7 +107,7 @@ def test_an_operation_tells_clients_how_to_call_it(operation: Operation):
     assert (entry.get("x-pagination") == "cursor") == (operation.response_kind == "list")
     assert (entry["x-idempotent"] == "key") == operation.takes_idempotency_key
     assert ("x-job" in entry) == (operation.job is not None)
-    assert ("x-stream" in entry) == (operation.response_kind == "stream")
+    assert ("x-stream" in entry) == (operation.response_kind == "stream" or operation.can_follow)
     assert entry["x-destructive"] in ("none", "reversible", "irreversible")
     assert set(entry["x-cli"]["arguments"]) <= set(operation.path_parameters)
 
@@ -131,10 +131,11 @@ def test_a_job_leads_to_what_it_creates(operation: Operation):
     assert {*read.path_parameters} - {*told["results"]} <= {"site_id", "env_id"}, "`resource` has the others"
 
 
-@each(lambda operation: operation.response_kind == "stream")
+@each(lambda operation: operation.response_kind == "stream" or operation.can_follow)
 def test_the_frames_of_a_stream_are_described(operation: Operation):
     told = entry_of(operation)["x-stream"]
-    assert told["resume_with"] == "Last-Event-ID"
+    assert told["optional"] == operation.can_follow
+    assert told["resume_with"] == (None if operation.can_follow else "Last-Event-ID")
     assert {*told["ends_with"]} < {*told["events"]}
     for frame in told["events"].values():
         Draft202012Validator.check_schema(frame["schema"])

@@ -17,6 +17,8 @@ from hypothesis import HealthCheck, given, seed
 from hypothesis import settings as drawing
 from hypothesis import strategies as st
 
+from stead.control.accounts.browser_pages import PATH as SESSION
+from stead.control.devices.rules import PATH as DEVICE
 from stead.control.git.service import HOOK_PATH
 from stead.control.notifications.unsubscribing import PATH as UNSUBSCRIBE
 from tests.conftest import NewPerson
@@ -35,7 +37,7 @@ PAGES = [
     "/docs/errors/resource/site.not_found",
     "/docs/versions",
     "/healthz",
-    UNSUBSCRIBE,
+    *(UNSUBSCRIBE, DEVICE, SESSION),
     f"{HOOK_PATH}/site_{'0' * 26}",
 ]
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"]
@@ -45,13 +47,16 @@ PATHS = st.one_of(
     st.tuples(st.sampled_from(PAGES), SEGMENTS).map("/".join),
     st.lists(SEGMENTS, max_size=5).map(lambda parts: "/" + "/".join(parts)),
 )
-QUERIES = st.dictionaries(st.sampled_from(["token", "limit", "q"]), st.text(max_size=200), max_size=3)
+QUERIES = st.dictionaries(st.sampled_from(["token", "limit", "q", "code"]), st.text(max_size=200), max_size=3)
 HEADERS = st.dictionaries(
     st.sampled_from(["accept", "authorization", "cookie", "content-type", "if-none-match", "range", "x-a"]),
     st.binary(max_size=200).map(lambda value: bytes(byte for byte in value if 32 <= byte != 127).strip()),
     max_size=4,
 )
 BODIES = st.one_of(st.just(b""), st.binary(max_size=2000))
+FORMS = st.dictionaries(
+    st.sampled_from(["code", "email", "password", "ticket", "decision"]), st.text(max_size=100), max_size=5
+)
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=20), inner, max_size=4),
@@ -90,6 +95,39 @@ def test_no_request_to_a_page_causes_a_server_error(
         assert "Traceback" not in answer.text
 
     request()
+
+
+def test_no_form_of_a_device_causes_a_server_error(
+    browser: httpx.Client, addresses: Iterator[dict[str, str]]
+) -> None:
+    @seed(current_seed())
+    @DRAWN
+    @given(FORMS)
+    def send(form: dict[str, str]) -> None:
+        answer = browser.post(DEVICE, data=form, headers=next(addresses))
+        assert answer.status_code in (200, 400, 403, 429), (form, answer.text[:500])
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+        assert "<script" not in answer.text
+
+    send()
+
+
+def test_no_json_of_a_browser_causes_a_server_error(
+    browser: httpx.Client, addresses: Iterator[dict[str, str]]
+) -> None:
+    own = {"sec-fetch-site": "same-origin", "content-type": "application/json"}
+
+    @seed(current_seed())
+    @DRAWN
+    @given(
+        st.dictionaries(st.sampled_from(["email", "password", "x"]), JSON_VALUES, max_size=3) | JSON_VALUES
+    )
+    def send(body: Any) -> None:
+        answer = browser.post(SESSION, content=json.dumps(body), headers={**own, **next(addresses)})
+        assert answer.status_code in (400, 401, 429), (body, answer.text[:500])
+        assert "set-cookie" not in answer.headers
+
+    send()
 
 
 async def test_a_signed_delivery_with_any_content_is_answered(

@@ -16,7 +16,7 @@ BLOCK_BOUND = 60.0
 
 def test_every_command_of_the_readme_does_what_it_says(everything: Up) -> None:
     variables = dict(re.findall(r"export (\w+)=(\S+)", dev(everything.data, "env").stdout))
-    account, site, folder, redirect, key, blog = (
+    first, account, site, folder, redirect, key, blog = (
         subprocess.run(
             ["/bin/bash", "-euo", "pipefail", "-c", block],
             env={**os.environ, **variables},
@@ -27,6 +27,8 @@ def test_every_command_of_the_readme_does_what_it_says(everything: Up) -> None:
         ).stdout
         for block in BLOCK.findall((ROOT / "README.md").read_text())
     )
+    assert "\nhttps://first.example.com/\n" in first
+    assert "running" in first
     assert '"email":"you@stead.localhost"' in account
     assert "event: done" in site
     assert '{"status":"succeeded"}' in site

@@ -19,6 +19,8 @@ from stead.node.settings import Settings as NodeSettings
 from stead.node.ssh.gateway.settings import GatewaySettings
 from stead.repositories.settings import RepositoriesSettings
 from stead.steadctl import app
+from stead_cli.overview import INSIDE, WRITTEN
+from stead_cli.tree import GROUPS
 from tests.monitoring.declarations import all_declared, series_names
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +33,7 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 VARIABLE = re.compile(r"\bSTEAD_[A-Z0-9_]*[A-Z0-9]\b(?!_?…)")
 COMMAND = re.compile(r"\bsteadctl((?: [a-z][a-z-]*)+)")
+CLIENT_COMMAND = re.compile(r"^(?:\$ )?stead((?: [a-z][a-z-]*)+)")
 REQUEST = re.compile(
     r"(?<![\w-])(?:-X )?(GET|POST|PUT|PATCH|DELETE) \"?"
     r"(?:\$STEAD_BASE_URL|https://stead\.example)?(/v1/[^\s`\"?,|(]+|…/[^\s`\"?,|(]+)"
@@ -70,6 +73,8 @@ def variables_in_code() -> frozenset[str]:
     files = [
         ROOT / "Makefile",
         *(path for name in ("src", "tests", "bench") for path in (ROOT / name).rglob("*")),
+        *(ROOT / "clients" / "cli").rglob("*.py"),
+        *(ROOT / "clients" / "python").rglob("*.py"),
     ]
     found: set[str] = set()
     for file in files:
@@ -124,6 +129,27 @@ def test_every_setting_is_documented():
 def test_every_command_of_a_page_exists(page: Path):
     named = [found.split() for code in code_of(page.read_text()) for found in COMMAND.findall(code)]
     assert [words for words in named if not is_command(words)] == []
+
+
+@each_page
+def test_every_command_of_the_client_exists(page: Path):
+    named = [found.split() for code in code_of(page.read_text()) for found in CLIENT_COMMAND.findall(code)]
+    assert [words for words in named if not is_client_command(words)] == []
+
+
+def is_client_command(words: list[str]) -> bool:
+    """Whether the text after `stead` begins with a command. More words may be arguments."""
+    first, second = words[0], words[1] if len(words) > 1 else None
+    if first in WRITTEN:
+        return True
+    group, written = INSIDE.get(first, (first, {}))
+    return group in GROUPS and (second is None or second in GROUPS[group] or second in written)
+
+
+def test_every_command_of_the_client_is_documented():
+    text = (ROOT / "docs" / "cli.md").read_text()
+    wanted = [*WRITTEN, *(f"{group} {name}" for group, (_, names) in INSIDE.items() for name in names)]
+    assert [name for name in wanted if f"stead {name}" not in text] == []
 
 
 def test_every_command_is_documented():

@@ -106,8 +106,11 @@ LEFT_OUT = {"AccountChange": {"new_email", "new_password", "current_password"}}
 """A password is asked for at most five times a minute, and a new one ends the caller's other sessions."""
 
 _THROTTLES = [
-    *("rate:sign-up:all", "rate:reset:all"),
-    *(f"rate:{what}:from:127.0.0.1" for what in ("sign-up", "password", "reset", "verify")),
+    *("rate:sign-up:all", "rate:reset:all", "rate:device:all"),
+    *(
+        f"rate:{what}:from:127.0.0.1"
+        for what in ("sign-up", "password", "reset", "verify", "device", "device:poll")
+    ),
 ]
 
 

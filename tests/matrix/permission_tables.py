@@ -46,6 +46,7 @@ REFUSED_TO_PINNED_KEYS = {
     *("account.update", "account.close", "account.send_verification", "sessions.list"),
     "sessions.revoke_one",
     *("teams.create", "projects.create", "invites.accept", "notification_preferences.replace"),
+    *(f"device_authorizations.{verb}" for verb in ("get", "approve", "deny")),
 }
 """They concern the account as a whole, which a pinned key does not see."""
 ALLOWED_ON_ONESELF = {"members.remove"}

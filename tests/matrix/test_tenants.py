@@ -110,6 +110,8 @@ NAMES_NOTHING = {
     # Shown to whoever sees the environment in the path.
     "NewLock.reason",
     "NewSecret.value",
+    # Whoever knows the secret of a device may collect its key: tests/control/devices.
+    *("NewDeviceAuthorization.machine_name", "DeviceTokenRequest.device_code"),
     # Sent only to the forge of the repository of the site in the path.
     "forge.token",
     # Not looked up until a delivery connects to it.
@@ -121,6 +123,8 @@ NAMES_NOTHING_IN_PATH = {
     *("kind", "name", "trace_id"),
     # Looked up in the site that the path names, and nowhere else.
     *("component_id", "content_id", "user_id", "cron_id"),
+    # A device that waits belongs to nobody: whoever is shown the code decides. tests/control/devices.
+    "user_code",
 }
 NAMES_NOTHING_IN_QUERY = {
     *("resource_type", "event", "type", "category"),

@@ -18,6 +18,7 @@ MOST = 0.5
 
 DOCUMENTS = (
     "tests/architecture",
+    "tests/clients",
     "tests/contract",
     "tests/control/webhooks/test_interoperability.py",
     "tests/dev/test_declarations.py",
@@ -31,6 +32,10 @@ READ_BY_TESTS = {
     "README.md": DOCUMENTS,
     "CONTRIBUTING.md": DOCUMENTS,
     "CHANGELOG.md": (),
+    "clients": (
+        *("tests/clients", "tests/docs"),
+        *("tests/journeys/test_python_client.py", "tests/journeys/test_stead_program.py"),
+    ),
     "LICENSE": (),
     LANDED: (),
     "web": ("tests/control/http",),

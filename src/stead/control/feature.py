@@ -7,6 +7,7 @@ from typing import Any
 from stead.control.engines.postgres import Database, Tx
 from stead.control.http.authentication import Authenticator
 from stead.control.http.operations import Operations
+from stead.control.http.principal_cache import PrincipalCacheInvalidator
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.visibility import ResolverFunction
 from stead.control.http.web import Route
@@ -28,6 +29,7 @@ class ApiServices:
     limiter: Limiter
     authenticator: Authenticator
     sealer: Sealer
+    invalidator: PrincipalCacheInvalidator
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from stead.control.sealed_columns import SealedColumn
 NAMES = (
     "accounts",
     "keys",
+    "devices",
     "teams",
     "members",
     "invites",

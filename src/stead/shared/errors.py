@@ -168,6 +168,18 @@ class ModeInsufficient(Forbidden):
     remedy = "Use a live key or a session. A test key can change test sites, test keys and test endpoints."
 
 
+class CrossSiteRefused(Forbidden):
+    code = "auth.cross_site"
+    message = "A browser's session works only for pages of this origin, and with JSON."
+    remedy = "Programs send their credential in the `Authorization` header."
+
+
+class SignInAgain(Forbidden):
+    code = "auth.sign_in_again"
+    message = "This needs a sign-in within the last ten minutes."
+    remedy = "Sign in again in the browser, and repeat the request."
+
+
 class ScopeInsufficient(Forbidden):
     code = "scope.insufficient"
     message = "This needs the scope {scope}, which the credential does not have."

@@ -3,6 +3,7 @@
 from functools import partial
 
 from stead.control.accounts import closing, operations, password_resets, service
+from stead.control.accounts.browser_pages import session_routes
 from stead.control.feature import Feature
 from stead.control.outbox import mail_limits
 from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches
@@ -30,4 +31,5 @@ FEATURE = Feature(
     resolvers=[service.visible_session],
     id_prefixes={"client_id": "client", "session_id": "sess"},
     tasks=_tasks,
+    pages=session_routes,
 )

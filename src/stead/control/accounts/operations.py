@@ -217,6 +217,7 @@ async def get_account(call: Call) -> AccountView:
 @operation(
     "DELETE /v1/account",
     id="account.close",
+    recent_sign_in=True,
     scope="account:admin",
     account_wide=True,
     errors=[PasswordIncorrect, LastOwner],
@@ -235,6 +236,7 @@ async def close_account(call: Call, body: AccountClosure) -> ClosedAccountView:
 @operation(
     "PATCH /v1/account",
     id="account.update",
+    recent_sign_in=True,
     scope="account:write",
     account_wide=True,
     errors=[EmailTaken, PasswordIncorrect, TeamNotJoined, EmailsExhausted],

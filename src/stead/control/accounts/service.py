@@ -137,6 +137,7 @@ async def principal_of_session(tx: Tx, secret_hash: bytes) -> Principal | None:
         expires_at=session_expiry(row.created_at, row.last_used_at),
         limits=row.account.limits,
         ceiling_owner=row.account.ceiling_owner,
+        signed_in_at=row.created_at,
     )
 
 
@@ -156,6 +157,10 @@ def owner_principal(account: Account) -> Principal:
         limits=RateLimits(read=1, write=1, create=1, ceiling=1),
         ceiling_owner=account.id,
     )
+
+
+async def find(tx: Tx, account: AccountId) -> Account | None:
+    return await store.get(tx, account)
 
 
 async def get(tx: Tx, caller: Principal) -> Account:

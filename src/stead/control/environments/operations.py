@@ -79,7 +79,12 @@ async def get_environment(call: Call, environment: VisibleEnvironment) -> Enviro
 
 
 @operation(
-    f"DELETE {_ONE}", id="environments.destroy", scope=_WRITE, job="environment.destroy", errors=_CHANGING
+    f"DELETE {_ONE}",
+    id="environments.destroy",
+    recent_sign_in=True,
+    scope=_WRITE,
+    job="environment.destroy",
+    errors=_CHANGING,
 )
 async def destroy_environment(call: Call, environment: VisibleEnvironment) -> JobView:
     """Destroy an environment permanently. A new one can be created for its branch afterwards.
@@ -204,7 +209,11 @@ async def lock_environment(call: Call, environment: VisibleEnvironment, body: Ne
 
 
 @operation(
-    f"DELETE {_ONE}/lock", id="environments.unlock", scope="deployments:write", errors=[EnvironmentNotFound]
+    f"DELETE {_ONE}/lock",
+    id="environments.unlock",
+    scope="deployments:write",
+    destructive="reversible",
+    errors=[EnvironmentNotFound],
 )
 async def unlock_environment(call: Call, environment: VisibleEnvironment) -> None:
     """Allow deployments again. Artifacts that were held back are not deployed by this."""

@@ -9,6 +9,7 @@ import structlog
 
 from stead.control import metrics
 from stead.control.engines.postgres import Database, Tx
+from stead.control.http.browser_sessions import cookie_token, require_own_page
 from stead.control.http.client_address import client_address
 from stead.control.http.failed_lookups import FailedLookups
 from stead.control.http.principal import Address, Network, Principal
@@ -68,7 +69,7 @@ class Authenticator:
 
     async def authenticate(self, request: Request, rate: RateClass | None) -> Principal:
         """Return the caller. Sets `request.rate_limit` for the response headers, also if it is exceeded."""
-        text, now = _bearer(request), self._clock()
+        text, now = _credential(request), self._clock()
         hashed = secrets.digest(text)
         cached = self._cache.get(hashed) if rate is not None else None
         if cached is not None and cached.principal.expires_at <= now:
@@ -92,7 +93,7 @@ class Authenticator:
 
     async def authenticate_again(self, request: Request) -> Principal:
         """Check the credential of a request that is still being answered. Nothing is spent."""
-        text = _bearer(request)
+        text = _credential(request)
         principal = await self._load(text, secrets.digest(text))
         self._check(principal, request, self._clock())
         return principal
@@ -153,11 +154,22 @@ class Authenticator:
         return unenforced(principal, rate)
 
 
-def _bearer(request: Request) -> str:
+def _credential(request: Request) -> str:
+    """The text of the `Authorization` header; or, of a browser, that of its cookie."""
     header = request.header(b"authorization")
     if not header:
-        raise CredentialMissing
+        return _cookie(request)
     kind, _, text = header.partition(" ")
     if kind.lower() != "bearer" or not text:
         raise CredentialMalformed
     return text.strip()
+
+
+def _cookie(request: Request) -> str:
+    text = cookie_token(request)
+    if text is None:
+        raise CredentialMissing
+    require_own_page(request)
+    if secrets.family_of(text) != "stead_session":
+        raise CredentialMalformed
+    return text

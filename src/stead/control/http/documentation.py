@@ -1,5 +1,6 @@
 """The documentation for browsers at `/docs`: the API reference, and pages of errors, events and versions."""
 
+import importlib.metadata
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from html import escape
@@ -52,6 +53,13 @@ nav { padding: 1rem 1.5rem; font-size: 1rem } nav a { margin-right: 1rem }
 h1 { font-size: 1.6rem } blockquote { margin: 1.5rem 0; padding: .5rem 1rem; border-left: 4px solid #2a6df4 }
 table { border-collapse: collapse; width: 100% } td { padding: .4rem .8rem .4rem 0; vertical-align: top }
 code { background: #f2f4f7; padding: .1em .3em; border-radius: 4px } a { color: #2a6df4 }
+main form input { display: block; width: 100%; box-sizing: border-box }
+main form input, main form button { font: inherit; min-height: 2.75rem; padding: .4rem .8rem;
+  border: 1px solid #6b7280; border-radius: 6px }
+main form button { cursor: pointer; margin-right: .5rem }
+main form :focus-visible { outline: 3px solid #2a6df4 }
+main [role=alert] { border-left: 4px solid #c62828; padding-left: 1rem }
+main dt { font-weight: 600 } main dd { margin: 0 0 .6rem }
 @media (prefers-color-scheme: dark) {
   main { color: #e8e8e8 } body:not(:has(#reference)) { background: #16181d } main code { background: #262a33 }
 }
@@ -86,6 +94,7 @@ def documentation_routes(
         Route("/docs", reference),
         Route("/docs/page.js", _fixed(_START, "text/javascript")),
         Route("/docs/page.css", _fixed(_STYLE, "text/css")),
+        Route("/docs/clients.json", _fixed(_clients(), "application/json")),
         Route("/docs/stead.schema.json", _fixed(_SITE_FILE_SCHEMA, "application/schema+json")),
         Route("/docs/errors", _fixed(html_index(), "text/html", headers)),
         Route("/docs/errors/{type}/{code}", error_page),
@@ -94,6 +103,12 @@ def documentation_routes(
         Route("/docs/versions", _fixed(_versions_page(), "text/html", headers)),
         Mount("/docs/viewer", StaticFiles(directory=assets, check_dir=False)),
     ]
+
+
+def _clients() -> str:
+    """Which versions of the clients are made for this installation. The program `stead` compares its own."""
+    version = importlib.metadata.version("stead")
+    return json.dumps({"cli": version, "python": version, "typescript": version})
 
 
 def _events_page(events: EventCatalog) -> str:

@@ -19,6 +19,7 @@ import msgspec
 from stead.control.engines.postgres import Database, Tx
 from stead.control.http import idempotency
 from stead.control.http.authentication import Authenticator
+from stead.control.http.browser_sessions import require_recent_sign_in
 from stead.control.http.context import ApiContext
 from stead.control.http.inputs import BodyReader, QueryReader, query_values, shape_name
 from stead.control.http.open_streams import OpenStream, OpenStreams
@@ -287,6 +288,8 @@ class Endpoint:
         missing = operation.requires.missing(call.caller.allowed)
         if missing is not None:
             raise ScopeInsufficient(scope=missing)
+        if operation.recent_sign_in:
+            require_recent_sign_in(call.request, call.caller, call.tx.now)
         own_account = path[operation.own_account_param] if operation.own_account_param else None
         if own_account == call.caller.account_id:
             return

@@ -71,7 +71,9 @@ def html_index() -> str:
 def page(title: str, content: str) -> str:
     """A documentation page around `content`, which must be HTML."""
     return (
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(title)}</title>"
+        "<!doctype html><html lang=en><meta charset=utf-8>"
+        '<meta name=viewport content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title>"
         f"<link rel=stylesheet href=/docs/page.css><main>{content}"
         '<p><a href="/docs">API reference</a></p></main>'
     )

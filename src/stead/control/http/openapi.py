@@ -34,6 +34,7 @@ WITH_CREDENTIAL: tuple[type[ApiError], ...] = (
     errors.CredentialRevoked,
     errors.AccountSuspended,
     errors.AddressNotAllowed,
+    errors.CrossSiteRefused,
     errors.RateLimitExceeded,
 )
 WITH_BODY: tuple[type[ApiError], ...] = (errors.RequestMalformed, errors.FieldInvalid, errors.RequestTooLarge)
@@ -49,6 +50,7 @@ def errors_of(operation: Operation) -> list[type[ApiError]]:
         (not requires.public, WITH_CREDENTIAL),
         (not requires.public and not operation.test_keys, (errors.ModeInsufficient,)),
         (requires.scopes, (errors.ScopeInsufficient,)),
+        (operation.recent_sign_in, (errors.SignInAgain,)),
         (any(issubclass(each.type, Governed) for each in resources), (errors.RoleInsufficient,)),
         (operation.account_wide, (errors.AccountNotFound,)),
         (operation.response_kind == "stream" or operation.can_follow, (errors.StreamsExceeded,)),

@@ -69,7 +69,8 @@ def _job(
 
 
 def _stream(operation: Operation, shapes: Shapes) -> Json:
-    """Frames by event. The one without a name is called `message`, as in browsers."""
+    """Frames by event. The one without a name is called `message`, as in browsers. An optional stream is for
+    callers that accept `text/event-stream`: it has what is new, and others get a list."""
     frames = {
         name: {
             "description": frame.description,
@@ -79,7 +80,8 @@ def _stream(operation: Operation, shapes: Shapes) -> Json:
     }
     return {
         "format": "server-sent-events",
-        "resume_with": "Last-Event-ID",
+        "optional": operation.can_follow,
+        "resume_with": None if operation.can_follow else "Last-Event-ID",
         "ends_with": [name for name, frame in operation.frames.items() if frame.ends],
         "events": frames,
     }

@@ -28,7 +28,12 @@ class Shapes:
         self.id_prefixes = id_prefixes
         self._kinds = [*dict.fromkeys(_kinds(operations)), Pagination, ErrorEnvelope]
         schemas, components = msgspec.json.schema_components(self._kinds, ref_template=REF)
+        if ambiguous := sorted(name for name in components if "." in name):
+            raise TypeError(f"{ambiguous}: two types of the API have the same name")
         self._renamed = {name: name.removesuffix("View") for name in components}
+        if len({*self._renamed.values()}) < len(self._renamed):
+            twice = [name for name in components if f"{name}View" in components]
+            raise TypeError(f"{twice}: a body and a view of the API have the same name")
         self._schemas = [self._rename(schema) for schema in schemas]
         renamed: Json = {self._renamed[name]: self._rename(components[name]) for name in components}
         self._enums = _Enums(renamed)
@@ -60,6 +65,9 @@ class Shapes:
         renamed = {key: self._rename(value) for key, value in schema.items()}
         if "title" in renamed and isinstance(renamed["title"], str):
             renamed["title"] = renamed["title"].removesuffix("View")
+        if any(isinstance(part, dict) and part.get("x-sensitive") for part in renamed.get("anyOf", ())):
+            # A field that may be null is as secret as its value.
+            renamed["x-sensitive"] = True
         if "$ref" in renamed:
             name = renamed["$ref"].rpartition("/")[2]
             renamed["$ref"] = REF.format(name=self._renamed.get(name, name))

@@ -201,6 +201,8 @@ class Operation:
     """The kinds of event in a stream, by their names."""
     can_follow: bool = False
     """Whether a caller that accepts `text/event-stream` gets a stream of what is new."""
+    recent_sign_in: bool = False
+    """Whether a browser's session must be new."""
 
     @property
     def takes_idempotency_key(self) -> bool:
@@ -247,6 +249,7 @@ class Operations:
         destructive: Destructive | None = None,
         creates: str | None = None,
         frames: Mapping[str, Frame] | None = None,
+        recent_sign_in: bool = False,
         errors: Sequence[type[ApiError]] = (),
     ) -> Callable[[Handler], Handler]:
         """Declare the decorated handler.
@@ -264,7 +267,8 @@ class Operations:
         so that one handler can be declared for several paths. `destructive` says whether the operation takes
         something away, and whether that can be restored: clients ask before they call it. By default a
         `DELETE` is irreversible, and everything else takes nothing away. `creates` names the operation that
-        reads what the job creates. `frames` are the kinds of event of a stream.
+        reads what the job creates. `frames` are the kinds of event of a stream. `recent_sign_in`: a person at
+        a browser must have signed in a short time ago.
         """
         method, path = route.split()
         requires = requirement(scope)
@@ -313,6 +317,7 @@ class Operations:
                     creates=creates,
                     frames=frames or {},
                     can_follow=can_follow,
+                    recent_sign_in=recent_sign_in,
                 )
             )
             return handler

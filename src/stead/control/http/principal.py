@@ -89,6 +89,8 @@ class Principal:
     """The default team of the account, or the account itself: all its credentials share one ceiling."""
     obtained_by: tuple[str, ...] = ()
     """The keys through which this secret was obtained, by rolling. It ends when one of them is revoked."""
+    signed_in_at: datetime | None = None
+    """When the person of a session typed the password."""
 
     @property
     def modes(self) -> list[Mode]:

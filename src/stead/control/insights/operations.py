@@ -1,13 +1,14 @@
 """HTTP operations that read what happens on sites. Each is for a site, and again for an environment."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
-from stead.control.http.operations import Call, Handler, Later, Operations, Stream
+from stead.control.http.operations import Call, Frame, Handler, Later, Operations, Stream
 from stead.control.insights import service, storage
 from stead.control.insights.rules import InsightsUnavailable, WindowTooExpensive
 from stead.control.insights.schema import (
     LogFilter,
+    LogLineView,
     LogsView,
     LogTailFilter,
     LogVolumeFilter,
@@ -19,12 +20,15 @@ from stead.control.insights.schema import (
     RecentTraceFilter,
     RequestFilter,
     RequestsView,
+    RequestView,
     RequestVolumeFilter,
     RequestVolumeView,
     ResourceFilter,
     ResourcesView,
     StorageFilter,
     StorageView,
+    StreamError,
+    StreamTruncated,
     SummaryView,
     TimeseriesView,
     TraceFilter,
@@ -40,18 +44,34 @@ operation = Operations(tag="Insights")
 
 SCOPE = "observability:read"
 OF_ACCOUNT = [InsightsUnavailable, WindowTooExpensive]
+_OF_ALL_STREAMS = {
+    "truncated": Frame(StreamTruncated, "More arrived at once than is shown."),
+    "error": Frame(StreamError, "What is new could not be read. The stream goes on by itself."),
+}
+REQUEST_FRAMES = {"request": Frame(RequestView, "A new request."), **_OF_ALL_STREAMS}
+LINE_FRAMES = {"line": Frame(LogLineView, "A new line."), **_OF_ALL_STREAMS}
 
 
-def _view(path: str, *, id: str) -> Callable[[Handler], Handler]:  # noqa: A002 - the name in the API description
+def _view(
+    path: str,
+    *,
+    id: str,  # noqa: A002 - the name in the API description
+    frames: Mapping[str, Frame] | None = None,
+) -> Callable[[Handler], Handler]:
     """Declares a view of a site, and again of an environment."""
     of_site = operation(
-        f"GET /v1/sites/{{site_id}}/insights{path}", id=id, scope=SCOPE, errors=[SiteNotFound, *OF_ACCOUNT]
+        f"GET /v1/sites/{{site_id}}/insights{path}",
+        id=id,
+        scope=SCOPE,
+        frames=frames,
+        errors=[SiteNotFound, *OF_ACCOUNT],
     )
     of_environment = operation(
         f"GET /v1/sites/{{site_id}}/environments/{{env_id}}/insights{path}",
         id=f"{id}_of_environment",
         scope=SCOPE,
         resources={"resource": VisibleEnvironment},
+        frames=frames,
         errors=[EnvironmentNotFound, *OF_ACCOUNT],
     )
 
@@ -109,7 +129,7 @@ async def get_trace(call: Call, resource: VisibleSite, trace_id: str) -> Later[T
     return await service.trace(call, resource, trace_id)
 
 
-@_view("/requests", id="insights.requests")
+@_view("/requests", id="insights.requests", frames=REQUEST_FRAMES)
 async def list_requests(
     call: Call, resource: VisibleSite, query: RequestFilter
 ) -> Later[RequestsView] | Stream:
@@ -136,7 +156,7 @@ async def count_requests(
     return await service.request_volume(call, resource, query)
 
 
-@_view("/logs", id="insights.logs")
+@_view("/logs", id="insights.logs", frames=LINE_FRAMES)
 async def list_log_lines(call: Call, resource: VisibleSite, query: LogFilter) -> Later[LogsView] | Stream:
     """List the latest log lines of the application.
 
@@ -167,7 +187,7 @@ async def get_resources(call: Call, resource: VisibleSite, query: ResourceFilter
     return await service.resources(call, resource, query)
 
 
-@operation("GET /v1/logs", id="logs.tail", scope=SCOPE, errors=OF_ACCOUNT)
+@operation("GET /v1/logs", id="logs.tail", scope=SCOPE, frames=LINE_FRAMES, errors=OF_ACCOUNT)
 async def tail_logs(call: Call, query: LogTailFilter) -> Later[LogsView] | Stream:
     """List the latest log lines of all your sites.
 

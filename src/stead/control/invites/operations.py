@@ -39,6 +39,7 @@ async def list_invites(call: Call, team: VisibleTeam, page: PageRequest) -> Page
 @operation(
     "POST /v1/teams/{team_id}/invites",
     id="invites.create",
+    recent_sign_in=True,
     scope="teams:write",
     status=201,
     role=Role.ADMIN,

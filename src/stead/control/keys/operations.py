@@ -43,6 +43,7 @@ async def list_keys(call: Call, page: PageRequest) -> Page[KeyView]:
 @operation(
     "POST /v1/api-keys",
     id="api_keys.create",
+    recent_sign_in=True,
     scope="keys:write",
     test_keys=True,
     status=201,
@@ -92,6 +93,7 @@ async def revoke_key(call: Call, key: VisibleKey) -> None:
 @operation(
     "POST /v1/api-keys/{key_id}/roll",
     id="api_keys.roll",
+    recent_sign_in=True,
     destructive="irreversible",
     scope="keys:write",
     errors=[KeyNotFound, KeyAlreadyRevoked, KeyReachesFurther],

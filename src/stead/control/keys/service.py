@@ -46,6 +46,11 @@ async def visible_key(call: Call, key_id: str) -> VisibleKey:
     return key
 
 
+async def read(tx: Tx, account: AccountId, key: str) -> VisibleKey | None:
+    """A key of an account, whoever asks."""
+    return await store.get(tx, account, key)
+
+
 async def browse(tx: Tx, caller: Principal, page: PageRequest) -> Page[KeyView]:
     return await store.page(tx, caller, page)
 

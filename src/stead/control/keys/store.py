@@ -33,6 +33,15 @@ async def find(tx: Tx, caller: Principal, key: str) -> VisibleKey | None:
     )
 
 
+async def get(tx: Tx, account: AccountId, key: str) -> VisibleKey | None:
+    return await tx.one(
+        VisibleKey,
+        "select id, name, mode, last4, scopes, pin_type, pin_id, ip_allowlist, expires_at, last_used_at,"
+        " revoked_at, created_at, account_id from api_keys where account_id = $1 and id = $2",
+        *(account, key),
+    )
+
+
 async def page(tx: Tx, caller: Principal, request: PageRequest) -> Page[KeyView]:
     return await request.fetch(
         tx,

@@ -29,6 +29,7 @@ async def list_members(call: Call, team: VisibleTeam, page: PageRequest) -> Page
 @operation(
     "POST /v1/teams/{team_id}/members",
     id="members.add",
+    recent_sign_in=True,
     scope="teams:write",
     role=Role.ADMIN,
     errors=[TeamNotFound, AccountNotFound, MemberExists],
@@ -44,6 +45,7 @@ async def add_member(call: Call, team: VisibleTeam, body: NewMember) -> None:
 @operation(
     "PATCH /v1/teams/{team_id}/members/{client_id}",
     id="members.update",
+    recent_sign_in=True,
     scope="teams:write",
     role=Role.ADMIN,
     errors=[TeamNotFound, MemberNotFound, LastOwner],
@@ -57,6 +59,7 @@ async def update_member(call: Call, team: VisibleTeam, client_id: str, body: Mem
 @operation(
     "DELETE /v1/teams/{team_id}/members/{client_id}",
     id="members.remove",
+    recent_sign_in=True,
     destructive="reversible",
     scope="teams:write",
     role=Role.ADMIN,

@@ -6,9 +6,9 @@ from stead.control.notifications import service
 from stead.control.notifications.schema import (
     MarkedView,
     Marking,
+    NewPreferences,
     NotificationFilter,
     NotificationView,
-    Preferences,
     PreferencesView,
     UnreadView,
 )
@@ -56,6 +56,6 @@ async def get_preferences(call: Call) -> PreferencesView:
     scope="notifications:write",
     account_wide=True,
 )
-async def replace_preferences(call: Call, body: Preferences) -> PreferencesView:
+async def replace_preferences(call: Call, body: NewPreferences) -> PreferencesView:
     """Set for which categories you get email. Email is on for categories that you do not list."""
     return PreferencesView(await service.replace_preferences(call.tx, call.caller, body))

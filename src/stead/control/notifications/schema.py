@@ -69,7 +69,7 @@ class Preference(Struct, forbid_unknown_fields=True):
     ]
 
 
-class Preferences(Struct, forbid_unknown_fields=True):
+class NewPreferences(Struct, forbid_unknown_fields=True):
     preferences: Annotated[
         list[Preference],
         Meta(max_length=len(CATEGORIES), description="Email is on for categories that are not listed."),

@@ -13,10 +13,10 @@ from stead.control.notifications import store
 from stead.control.notifications.rules import RETENTION, ROLES_BY_AUDIENCE
 from stead.control.notifications.schema import (
     Marking,
+    NewPreferences,
     NotificationFilter,
     NotificationView,
     Preference,
-    Preferences,
 )
 from stead.control.notifications.store import NotificationContent
 from stead.control.outbox.event_types import CATEGORIES, EventCatalog, EventType
@@ -51,7 +51,7 @@ async def preferences(tx: Tx, caller: Principal) -> list[Preference]:
     return [Preference(category, chosen.get(category, True)) for category in CATEGORIES]
 
 
-async def replace_preferences(tx: Tx, caller: Principal, wanted: Preferences) -> list[Preference]:
+async def replace_preferences(tx: Tx, caller: Principal, wanted: NewPreferences) -> list[Preference]:
     categories = [each.category for each in wanted.preferences]
     if len(set(categories)) < len(categories):
         raise FieldInvalid(param="preferences", reason="A category is named twice.")

@@ -80,6 +80,7 @@ async def get_site(call: Call, site: VisibleSite) -> SiteView:
 @operation(
     "DELETE /v1/sites/{site_id}",
     id="sites.delete",
+    recent_sign_in=True,
     scope="sites:admin",
     job="site.delete",
     destructive="reversible",
@@ -120,6 +121,7 @@ async def restart_site(call: Call, site: VisibleSite) -> JobView:
 @operation(
     "POST /v1/sites/{site_id}/transfer",
     id="sites.transfer",
+    recent_sign_in=True,
     scope="sites:admin",
     errors=[
         *(SiteNotFound, SiteBusy, TeamNotFound, TargetNotAdministered, AccountNotFound),

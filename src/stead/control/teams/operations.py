@@ -55,6 +55,7 @@ async def update_team(call: Call, team: VisibleTeam, body: TeamChange) -> TeamVi
 @operation(
     "DELETE /v1/teams/{team_id}",
     id="teams.delete",
+    recent_sign_in=True,
     scope="teams:write",
     role=Role.OWNER,
     errors=[TeamNotFound, TeamHasSites],

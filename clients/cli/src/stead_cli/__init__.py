@@ -1,0 +1,3 @@
+"""The command line client of Stead."""
+
+__version__ = "0.1.0"

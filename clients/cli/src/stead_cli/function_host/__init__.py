@@ -1,0 +1,1 @@
+"""What runs functions: the same modules as on a node."""

@@ -1,0 +1,1 @@
+"""What the generated commands do, by group."""

@@ -1,0 +1,85 @@
+# Generated from the API description by `make generate`.
+"""The commands `stead accounts`."""
+
+from typing import Any
+
+OPERATIONS: dict[str, dict[str, Any]] = {
+    "sign-up": {
+        "group": "accounts",
+        "summary": "Sign up for an account.",
+        "description": "An email with a token is sent to the address. The account exists when the token was sent to\n`POST /v1/accounts/verify-email`; then sign in with `POST /v1/sessions`. The response is the same if the\naddress has an account already: its owner gets an email about it. Installations that do not verify\naddresses create the account at once, and refuse an address that has one.",
+        "method": "POST",
+        "path": "/v1/accounts",
+        "path_parameters": [],
+        "arguments": [],
+        "query": [],
+        "body": [
+            {
+                "name": "email",
+                "type": "string",
+                "required": True,
+                "sensitive": False,
+                "values": [],
+                "description": "",
+            },
+            {
+                "name": "password",
+                "type": "string",
+                "required": True,
+                "sensitive": True,
+                "values": [],
+                "description": "At least 12 characters; stored as an argon2id hash.",
+            },
+            {
+                "name": "name",
+                "type": "string",
+                "required": True,
+                "sensitive": False,
+                "values": [],
+                "description": "",
+            },
+        ],
+        "body_is_optional": False,
+        "kind": "object",
+        "can_follow": False,
+        "idempotent": "none",
+        "destructive": "none",
+        "read_with": None,
+        "columns": [],
+    },
+    "verify-email": {
+        "group": "accounts",
+        "summary": "Confirm an email address with the token that was sent to it.",
+        "description": "If the token was sent because of a sign-up, the account exists from now on; `password` must be the one of\nthe sign-up. If it was sent because of `new_email`, the account has the new address.",
+        "method": "POST",
+        "path": "/v1/accounts/verify-email",
+        "path_parameters": [],
+        "arguments": [],
+        "query": [],
+        "body": [
+            {
+                "name": "token",
+                "type": "string",
+                "required": True,
+                "sensitive": True,
+                "values": [],
+                "description": "From the email.",
+            },
+            {
+                "name": "password",
+                "type": "string",
+                "required": False,
+                "sensitive": True,
+                "values": [],
+                "description": "The password of the sign-up. Required if the token was sent because of one: it shows that the sign-up is yours, and not of somebody else who used your address.",
+            },
+        ],
+        "body_is_optional": False,
+        "kind": "none",
+        "can_follow": False,
+        "idempotent": "none",
+        "destructive": "none",
+        "read_with": None,
+        "columns": [],
+    },
+}

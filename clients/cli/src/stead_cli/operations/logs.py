@@ -1,0 +1,85 @@
+# Generated from the API description by `make generate`.
+"""The commands `stead logs`."""
+
+from typing import Any
+
+OPERATIONS: dict[str, dict[str, Any]] = {
+    "tail": {
+        "group": "logs",
+        "summary": "List the latest log lines of all your sites.",
+        "description": "Those of the production environments of up to 1,000 sites, the newest ones. With\n`Accept: text/event-stream`: an event `line` for each new one that meets the filters.",
+        "method": "GET",
+        "path": "/v1/logs",
+        "path_parameters": [],
+        "arguments": [],
+        "query": [
+            {
+                "name": "hours",
+                "type": "integer",
+                "required": False,
+                "sensitive": False,
+                "values": [],
+                "description": "How far to look back.",
+            },
+            {
+                "name": "severity",
+                "type": "string",
+                "required": False,
+                "sensitive": False,
+                "values": ["DEBUG", "ERROR", "INFO", "WARN"],
+                "description": "",
+            },
+            {
+                "name": "limit",
+                "type": "integer",
+                "required": False,
+                "sensitive": False,
+                "values": [],
+                "description": "How many lines to return.",
+            },
+        ],
+        "body": [],
+        "body_is_optional": False,
+        "kind": "object",
+        "can_follow": True,
+        "idempotent": "natural",
+        "destructive": "none",
+        "read_with": None,
+        "columns": [],
+    },
+    "volume": {
+        "group": "logs",
+        "summary": "Count the log lines of all your sites over time, by severity.",
+        "description": "",
+        "method": "GET",
+        "path": "/v1/logs/volume",
+        "path_parameters": [],
+        "arguments": [],
+        "query": [
+            {
+                "name": "hours",
+                "type": "integer",
+                "required": False,
+                "sensitive": False,
+                "values": [],
+                "description": "How far to look back.",
+            },
+            {
+                "name": "severity",
+                "type": "string",
+                "required": False,
+                "sensitive": False,
+                "values": ["DEBUG", "ERROR", "INFO", "WARN"],
+                "description": "",
+            },
+        ],
+        "body": [],
+        "body_is_optional": False,
+        "kind": "object",
+        "can_follow": False,
+        "idempotent": "natural",
+        "destructive": "none",
+        "read_with": None,
+        "columns": [],
+    },
+}

@@ -1,0 +1,32 @@
+"""Runs a command, and turns every failure into a message and an exit code."""
+
+import io
+import os
+import sys
+
+import click
+
+from stead_cli import failures
+from stead_cli.groups import Root
+
+
+def run(arguments: list[str]) -> int:
+    wants_json = "--json" in arguments
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character shows another one.
+            stream.reconfigure(errors="replace")
+    try:
+        result = Root().main(arguments, prog_name="stead", standalone_mode=False)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        sys.stderr.write("Interrupted.\n")
+        return failures.INTERRUPTED
+    except BrokenPipeError:
+        # The reader has what it wanted. Nothing more may be written when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # noqa: BLE001 - every failure has a message and a code
+        return failures.report(error, as_json=wants_json)
+    return result if isinstance(result, int) else 0

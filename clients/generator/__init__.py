@@ -1,0 +1,1 @@
+"""Generates the clients from the API description: `python -m clients.generator`."""

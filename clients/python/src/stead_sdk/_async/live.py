@@ -1,0 +1,46 @@
+"""What is new, as a stream that goes on until the caller stops."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from stead_sdk._async.jobs import Reconnects
+from stead_sdk._events import EventParser
+from stead_sdk._model import Model
+from stead_sdk.errors import APIConnectionError, APIError
+
+if TYPE_CHECKING:
+    from stead_sdk._async.client import AsyncStead
+
+T = TypeVar("T", bound=Model)
+
+_NOTICES = ("truncated", "error")
+
+
+class LiveEvent(NamedTuple, Generic[T]):
+    """`kind` is `truncated` if more arrived than is shown, `error` if the server could not look, and
+    `reconnected` after a broken connection; everything else has an `item`."""
+
+    kind: str
+    item: T | None
+    data: Mapping[str, Any]
+
+
+async def follow_live(
+    client: "AsyncStead", path: str, query: Mapping[str, object], model: Callable[[Mapping[str, Any]], T]
+) -> AsyncIterator[LiveEvent[T]]:
+    reconnects, is_first = Reconnects(), True
+    while True:
+        try:
+            async for event in client.stream_events(path, EventParser(), query):
+                reconnects.worked()
+                data = json.loads(event.data)
+                yield LiveEvent(event.event, None if event.event in _NOTICES else model(data), data)
+        except (APIConnectionError, APIError) as error:
+            if is_first and isinstance(error, APIError):
+                raise
+            await reconnects.wait(error)
+        else:
+            await reconnects.wait(None)
+        is_first = False
+        yield LiveEvent("reconnected", None, {})

@@ -1,0 +1,28 @@
+# Generated from the API description by `make generate`.
+"""Traces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stead_sdk import types
+from stead_sdk._async.client import returned
+from stead_sdk._async.resource import AsyncResource
+from stead_sdk._omit import OMIT, Omit
+
+if TYPE_CHECKING:
+    pass
+
+
+class AsyncTraces(AsyncResource):
+    async def recent(self, *, hours: int | Omit = OMIT, limit: int | Omit = OMIT) -> types.Traces:
+        """List the latest spans of traced requests of all your sites.
+
+        Of the production environments of up to 1,000 sites, the newest ones.
+
+        Scopes: `observability:read`.
+        """
+        return returned(
+            types.Traces,
+            await self._client._call("GET", "/v1/traces", query={"hours": hours, "limit": limit}),
+        )

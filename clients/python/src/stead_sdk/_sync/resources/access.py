@@ -1,0 +1,90 @@
+# Generated from `_async/resources/access.py` by `make generate`.
+"""Access."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stead_sdk import types
+from stead_sdk._omit import OMIT, Omit
+from stead_sdk._sync.client import in_path, returned
+from stead_sdk._sync.jobs import JobHandle
+from stead_sdk._sync.resource import Resource, result_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stead_sdk import params
+
+
+class Access(Resource):
+    def admin_password_reset(self, site_id: str) -> types.NewPassword:
+        """Give the administrator of a WordPress site a new random password, which is shown only here.
+
+        It is valid when the job has succeeded. Then the earlier password is not, and the administrator is
+        signed out everywhere.
+
+        Scopes: `credentials:write`.
+        """
+        return returned(
+            types.NewPassword,
+            self._client._call(
+                "POST", f"/v1/sites/{in_path(site_id)}/admin-password/reset", idempotent="key"
+            ),
+        )
+
+    def ssh_keys_get(self, site_id: str) -> types.SshKeys:
+        """List the SSH keys that open the environments of a site.
+
+        Scopes: `credentials:read`.
+        """
+        return returned(types.SshKeys, self._client._call("GET", f"/v1/sites/{in_path(site_id)}/ssh-keys"))
+
+    def ssh_keys_replace(
+        self, site_id: str, *, keys: Sequence[params.NewSshKey]
+    ) -> JobHandle[dict[str, Any]]:
+        """Replace the SSH keys of a site.
+
+        The list counts at once; the job ends when every node has it. A new key belongs to you: it is
+        removed when you leave the team or lose the role, when the site gets another owner, and when the API
+        key that you used is revoked. A key that is in the list already stays with its owner. To remove the
+        key of a member with a higher role, that role is required. A key that was added with an API key
+        without the scope `exec:raw` transfers files and opens no shell.
+
+        Scopes: `credentials:write`.
+        """
+        response = self._client._call("PUT", f"/v1/sites/{in_path(site_id)}/ssh-keys", body={"keys": keys})
+        return self._handle(response, result_of)
+
+    def credentials_get(self, site_id: str) -> types.Credentials:
+        """Read where and as whom to connect to the environments of a site. No secret is ever returned.
+
+        Scopes: `credentials:read`.
+        """
+        return returned(
+            types.Credentials, self._client._call("GET", f"/v1/sites/{in_path(site_id)}/credentials")
+        )
+
+    def credentials_reset(
+        self, site_id: str, kind: str, *, environment: str | Omit = OMIT
+    ) -> types.NewCredential:
+        """Create a new password for file transfers or for the database, or replace it. It is returned only
+        once.
+
+        `sftp` is for programs that cannot use keys. It opens no shell and no tunnel. `database` is for
+        whoever has opened a tunnel to the database with a key; the site has a password of its own, which
+        stays. The new password works within seconds, and the old one does not any more. It belongs to you,
+        like a key.
+
+        Scopes: `credentials:write`.
+        """
+        return returned(
+            types.NewCredential,
+            self._client._call(
+                "POST",
+                f"/v1/sites/{in_path(site_id)}/credentials/{in_path(kind)}/reset",
+                body={"environment": environment},
+                may_lack_body=True,
+                idempotent="key",
+            ),
+        )

@@ -1,0 +1,22 @@
+# Generated from `_async/resources/security.py` by `make generate`.
+"""Security."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stead_sdk import types
+from stead_sdk._sync.client import returned
+from stead_sdk._sync.resource import Resource
+
+if TYPE_CHECKING:
+    pass
+
+
+class Security(Resource):
+    def summary(self) -> types.SecuritySummary:
+        """Read the vulnerabilities, active detections and last scan of each site. At most 500 sites.
+
+        Scopes: `security:read`, `vulnerabilities:read`.
+        """
+        return returned(types.SecuritySummary, self._client._call("GET", "/v1/security/summary"))

@@ -1,0 +1,97 @@
+"""`/session`: browsers sign in and out. The token is in a cookie, and in no response."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from stead.control.accounts import service
+from stead.control.accounts.operations import MAX_USER_AGENT
+from stead.control.accounts.rules import SignInClient, normalize_email
+from stead.control.accounts.schema import SignIn
+from stead.control.accounts.throttle import limit_password_attempts
+from stead.control.engines.postgres import DATABASE_UNREACHABLE
+from stead.control.feature import ApiServices
+from stead.control.http.browser_sessions import clear_cookie, cookie_token, require_own_page, set_cookie
+from stead.control.http.client_address import network_of
+from stead.control.http.requests import Request
+from stead.control.http.web import Route, WebRequest, WebResponse
+from stead.control.outbox import audit
+from stead.control.outbox.audit import Actor, AuditEntry
+from stead.shared import secrets
+from stead.shared.errors import ApiError, RequestMalformed, Unavailable
+from stead.shared.ids import AccountId
+
+Handler = Callable[[ApiServices, Request], Awaitable[WebResponse]]
+
+PATH = "/session"
+MAX_BYTES = 8 * 1024
+_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+def session_routes(services: ApiServices) -> Sequence[Route]:
+    async def sign_in(request: WebRequest) -> WebResponse:
+        return await _answer(_sign_in, services, request)
+
+    async def sign_out(request: WebRequest) -> WebResponse:
+        return await _answer(_sign_out, services, request)
+
+    return [Route(PATH, sign_in, methods=["POST"]), Route(PATH, sign_out, methods=["DELETE"])]
+
+
+async def _answer(handle: Handler, services: ApiServices, web: WebRequest) -> WebResponse:
+    """Errors have the envelope of the API."""
+    request = Request(web.scope, web.receive)
+    try:
+        require_own_page(request)
+        return await handle(services, request)
+    except DATABASE_UNREACHABLE:
+        error: ApiError = Unavailable()
+    except ApiError as refused:
+        error = refused
+    body = {
+        "error": {"type": error.type, "code": error.code, "message": str(error)},
+        "request_id": request.id,
+    }
+    return _json(body, error.status)
+
+
+async def _sign_in(services: ApiServices, request: Request) -> WebResponse:
+    try:
+        attempt = msgspec.json.decode(await request.body(MAX_BYTES), type=SignIn)
+    except msgspec.DecodeError:
+        raise RequestMalformed(reason="it is not the JSON of a sign-in") from None
+    address = services.authenticator.client_address(request)
+    network = network_of(address)
+    async with services.database.reading() as tx:
+        is_known = await service.is_known_network(tx, attempt.email, network)
+    await limit_password_attempts(services.limiter, attempt.email, network, is_known_network=is_known)
+    agent = request.header(b"user-agent")[:MAX_USER_AGENT]
+    async with services.database.transaction() as tx:
+        session = await service.sign_in(tx, attempt, SignInClient(str(address), network, agent))
+        actor = Actor("member", AccountId(session.account_id), normalize_email(attempt.email))
+        entry = AuditEntry(actor)
+        entry.note(session_id=session.id)
+        await audit.record(tx, "session_create", "success", entry)
+    seconds = int((session.expires_at - session.created_at).total_seconds())
+    body = {
+        "data": {"id": session.id, "account_id": session.account_id, "expires_at": session.expires_at},
+        "request_id": request.id,
+    }
+    return _json(body, 201, set_cookie(session.token, seconds))
+
+
+async def _sign_out(services: ApiServices, request: Request) -> WebResponse:
+    token = cookie_token(request)
+    if token is not None and secrets.family_of(token) == "stead_session":
+        async with services.database.transaction() as tx:
+            caller = await service.principal_of_session(tx, secrets.digest(token))
+            if caller is not None:
+                await service.sign_out(tx, caller)
+                await audit.record(tx, "session_revoke", "success", AuditEntry(Actor.of(caller)))
+        await services.invalidator.publish(tx.invalidations)
+    return WebResponse(status_code=204, headers={**_HEADERS, "Set-Cookie": clear_cookie()})
+
+
+def _json(body: object, status: int, cookie: str | None = None) -> WebResponse:
+    more = {"Set-Cookie": cookie} if cookie else {}
+    return WebResponse(msgspec.json.encode(body), status, {**_HEADERS, **more}, media_type="application/json")

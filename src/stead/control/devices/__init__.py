@@ -1,0 +1,1 @@
+"""Signing in on devices without a browser."""
