@@ -3,21 +3,21 @@
 import json
 import os
 import re
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+from wasmtime import wat2wasm
 
 from stead.node.builds.function_compilers import COMPILERS, OUTPUT
 from stead.node.images import recipes
 from stead_cli import function_build
+from stead_cli.function_compilers import PROGRAMS
 from stead_cli.function_state import LocalState
+from tests.clients.image_compilers import write_programs
 from tests.clients.terminal import BOUND, Machine
 from tests.patience import slowdown
 
@@ -43,32 +43,20 @@ export default {
 @contextmanager
 def serving(machine: Machine, *words: str) -> Iterator[tuple[str, Path]]:
     """The address of the function, and the file with what the program says."""
-    said = machine.work / "said"
-    with said.open("w") as stderr:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "stead_cli", "fn", "dev", *words, "--port", "0"],
-            cwd=machine.work,
-            env=machine.environment,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-            # An interruption is ignored by whatever a shell has started in the background.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )
-    assert process.stdout is not None
-    try:
-        address = process.stdout.readline().strip()
+    with machine.running("fn", "dev", *words, "--port", "0") as (printed, said):
+        address = printed.readline().strip()
         assert address, said.read_text()
         yield address, said
-        process.send_signal(signal.SIGINT)
-        assert process.wait(BOUND * slowdown()) == 130
-    finally:
-        process.kill()
-        process.wait()
 
 
-def test_a_function_runs_as_on_a_node(tmp_path: Path):
-    machine = Machine(tmp_path)
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where the packages of Node.js are installed once."""
+    return str(tmp_path_factory.mktemp("cache"))
+
+
+def test_a_function_runs_as_on_a_node(tmp_path: Path, cache: str):
+    machine = Machine(tmp_path, {"XDG_CACHE_HOME": cache})
     folder = machine.work / "hello"
     assert machine.stead("fn", "new", "hello").code == 0
     (folder / "function.js").write_text(SOURCE)
@@ -107,6 +95,70 @@ def test_a_function_runs_as_on_a_node(tmp_path: Path):
         told = said.read_text()
         assert "called \N{REPLACEMENT CHARACTER}]0;owned" in told, "a log does not control the terminal"
         assert re.search(r"^GET /a 200 [0-9.]+ ms$", told, re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def compilers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if os.geteuid() != 0:
+        pytest.skip("the compilers of the image need root")
+    return write_programs(tmp_path_factory.mktemp("compilers"))
+
+
+@pytest.mark.parametrize("language", ["c", "go", "rust", "typescript", "zig"])
+def test_a_new_function_of_a_language_runs(language: str, tmp_path: Path, compilers: Path, cache: str):
+    path = f"{compilers}:{os.environ['PATH']}"
+    machine = Machine(tmp_path, {"PATH": path, "XDG_CACHE_HOME": cache})
+    assert machine.stead("fn", "new", "hello", "--language", language).code == 0
+    with serving(machine, "hello") as (address, said):
+        answer = httpx.get(f"{address}there", timeout=BOUND * slowdown())
+        assert (answer.status_code, answer.text[-6:]) == (200, "/there"), said.read_text()
+
+
+WORDS = b'{"status":200,"body":"compiled already"}'
+MODULE = f"""(module
+  (memory (export "memory") 1)
+  (data (i32.const 8) "{WORDS.decode().replace('"', chr(92) + '"')}")
+  (func (export "stead_alloc") (param i32) (result i32) (i32.const 1024))
+  (func (export "stead_handle") (param i32 i32) (result i64) (i64.const {8 << 32 | len(WORDS)})))
+"""
+
+
+def test_a_compiled_file_needs_no_compiler(tmp_path: Path):
+    machine = Machine(tmp_path, {"PATH": str(tmp_path)})
+    (machine.work / "function.wasm").write_bytes(wat2wasm(MODULE))
+    with serving(machine) as (address, said):
+        assert httpx.get(address, timeout=BOUND * slowdown()).text == "compiled already", said.read_text()
+
+
+@pytest.mark.parametrize("language", sorted(COMPILERS))
+def test_a_compiler_that_is_not_installed_is_named(language: str, tmp_path: Path):
+    machine = Machine(tmp_path, {"PATH": str(tmp_path)})
+    assert machine.stead("fn", "new", "hello", "--language", language).code == 0
+    refused = machine.stead("fn", "dev", "hello", "--port", "0", "--json")
+    error = refused.json["error"]
+    assert (refused.code, error["code"]) == (1, "compiler.missing")
+    assert f"The program {PROGRAMS[language]} is not installed" in error["message"]
+    assert ".wasm" in error["fix"]
+
+
+PARTS = {
+    "c": ("usr/lib/wasm32-wasi", "clang has no C library for WebAssembly", "wasi-libc"),
+    "rust": ("usr/lib/rustlib/wasm32-wasip1", "rustc has no standard library", "rustup target add"),
+}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the compilers of the image need root")
+@pytest.mark.parametrize("language", PARTS)
+def test_what_is_missing_of_a_compiler_is_named(language: str, tmp_path: Path):
+    part, named, told = PARTS[language]
+    programs = write_programs(tmp_path / "compilers", without=part)
+    machine = Machine(tmp_path, {"PATH": f"{programs}:{os.environ['PATH']}"})
+    assert machine.stead("fn", "new", "hello", "--language", language).code == 0
+    refused = machine.stead("fn", "dev", "hello", "--port", "0", "--json")
+    error = refused.json["error"]
+    assert (refused.code, error["code"]) == (1, "compiler.missing"), refused.err
+    assert named in error["message"]
+    assert told in error["fix"]
 
 
 @pytest.mark.parametrize("language", sorted(COMPILERS))

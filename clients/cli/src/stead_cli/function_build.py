@@ -10,14 +10,19 @@ import tempfile
 from pathlib import Path
 
 from stead_cli.failures import CliError
+from stead_cli.function_compilers import (
+    PROGRAMS,
+    find_problem,
+    has_own_linker,
+    missing,
+    require_program,
+)
+from stead_cli.function_languages import LANGUAGES
 from stead_cli.settings import cache_folder
 
 _HERE = Path(__file__).parent
 TOOLCHAIN, PACKAGES = _HERE / "function_toolchain", _HERE / "function_packages"
-LANGUAGES = {".js": "javascript", ".mjs": "javascript", ".ts": "typescript"}
-LANGUAGES |= {".c": "c", ".rs": "rust", ".go": "go", ".zig": "zig"}
-_PROGRAMS = {"javascript": "node", "typescript": "node", "c": "clang", "rust": "rustc", "go": "go"}
-_PROGRAMS |= {"zig": "zig"}
+_LINKER = "-Clinker=wasm-ld"
 _NPM = ("install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
 _WATCHED = {*LANGUAGES, ".h", ".json", ".wasm"}
 _MOST_FILES = 5000
@@ -30,22 +35,24 @@ def build(source: Path) -> bytes:
     language = LANGUAGES.get(source.suffix)
     if language is None:
         raise CliError(f"{source.name} is in no language of functions.", code="usage", exit_code=2)
-    program = _PROGRAMS[language]
-    if shutil.which(program) is None:
-        raise CliError(
-            f"The program {program} is not installed; it compiles {language}.",
-            code="compiler.missing",
-            fix=f"Install {program}, or give a file that is compiled already (.wasm).",
-        )
-    toolchain = prepared_toolchain() if program == "node" else TOOLCHAIN
+    require_program(language)
+    toolchain = prepared_toolchain() if PROGRAMS[language] == "node" else TOOLCHAIN
     with tempfile.TemporaryDirectory(prefix="stead-fn-") as name:
         home = Path(name)
         folder, variables = source.parent.resolve(), {**_without_key(), **environment(language, home)}
-        for command in commands(language, _sources(source, language), toolchain, home):
+        left_out = () if has_own_linker() else (_LINKER,)
+        for words in commands(language, _sources(source, language), toolchain, home):
+            command = [word for word in words if word not in left_out]
             done = subprocess.run(command, cwd=folder, env=variables, stdout=sys.stderr, check=False)
             if done.returncode:
-                raise CliError(f"{source.name} does not compile.", code="build.failed", exit_code=3)
+                raise _failure(source, language)
         return (home / "function.wasm").read_bytes()
+
+
+def _failure(source: Path, language: str) -> CliError:
+    if problem := find_problem(language):
+        return missing(PROGRAMS[language], problem)
+    return CliError(f"{source.name} does not compile.", code="build.failed", exit_code=3)
 
 
 def _without_key() -> dict[str, str]:
@@ -63,7 +70,7 @@ def commands(language: str, sources: list[str], toolchain: Path, home: Path) -> 
     if language == "rust":
         library = f"{home}/libstead.rlib"
         rustc = ["rustc", "--target=wasm32-wasip1", "--edition=2021", "-Copt-level=2", "-Cpanic=abort"]
-        linked = ["--crate-type=cdylib", "-Clinker=wasm-ld", "-Cstrip=symbols", f"--extern=stead={library}"]
+        linked = ["--crate-type=cdylib", _LINKER, "-Cstrip=symbols", f"--extern=stead={library}"]
         return [
             [*rustc, "--crate-name=stead", "-o", library, f"{toolchain}/rust/stead.rs"],
             [*rustc, *linked, "--crate-name=function", "-o", output, sources[0]],
@@ -121,7 +128,7 @@ def prepared_toolchain() -> Path:
         return ready
     npm = shutil.which("npm")
     if npm is None:
-        raise CliError("The program npm is not installed.", code="compiler.missing", fix="Install Node.js.")
+        raise missing("node", "The program npm is not installed; it installs the compiler of functions.")
     sys.stderr.write("Installing the compiler of functions, once …\n")
     ready.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ready.parent, prefix="new-") as name:
@@ -130,7 +137,11 @@ def prepared_toolchain() -> Path:
         shutil.copytree(PACKAGES, new, dirs_exist_ok=True)
         done = subprocess.run([npm, *_NPM], cwd=new, stdout=sys.stderr, check=False)
         if done.returncode:
-            raise CliError("The compiler of functions cannot be installed.", code="compiler.missing")
+            raise CliError(
+                "The compiler of functions cannot be installed.",
+                code="compiler.missing",
+                fix="See what npm says above. It must reach its registry: npm ping",
+            )
         try:
             new.rename(ready)
         except OSError:

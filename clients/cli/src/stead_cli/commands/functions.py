@@ -8,38 +8,26 @@ import click
 from stead_cli.commands.logs import log_command
 from stead_cli.failures import CliError
 from stead_cli.follow import follow
+from stead_cli.function_languages import LANGUAGES, TEMPLATES
 from stead_cli.session import Command, Session
 from stead_sdk import OMIT, types
 from stead_sdk._sync.jobs import JobHandle
 
-_TEMPLATES = {
-    "function.js": """export default {
-  async fetch(request, env, context) {
-    return new Response(`hello from ${new URL(request.url).pathname}`);
-  },
-};
-""",
-    "function.ts": """export default {
-  async fetch(request: Request): Promise<Response> {
-    return new Response(`hello from ${new URL(request.url).pathname}`);
-  },
-};
-""",
-}
 _NAMES = (
     *("function.ts", "function.js", "index.ts", "index.js", "main.rs", "main.go", "main.c", "main.zig"),
-    *("function.rs", "function.go", "function.c", "function.zig"),
+    *("function.rs", "lib.rs", "function.go", "function.c", "function.zig"),
 )
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
-def _new(session: Session, name: str, typescript: bool) -> None:
+def _new(session: Session, name: str, language: str, typescript: bool) -> None:
     _require_slug(name)
-    folder, file = Path(name), "function.ts" if typescript else "function.js"
+    ending, text = TEMPLATES["typescript" if typescript else language]
+    folder, file = Path(name), f"function.{ending}"
     if (folder / file).exists():
         raise CliError(f"{folder / file} exists already.", code="file.exists", exit_code=7)
     folder.mkdir(exist_ok=True)
-    (folder / file).write_text(_TEMPLATES[file])
+    (folder / file).write_text(text)
     session.say(f"Publish it with: stead fn deploy {name}")
     session.show({"file": str(folder / file)} if session.as_json else str(folder / file))
 
@@ -48,7 +36,7 @@ def _deploy(session: Session, path: str, name: str | None, route: str | None) ->
     file = find_source(Path(path))
     slug = name or (file.parent.resolve().name if file.name in _NAMES else file.stem)
     _require_slug(slug)
-    client, source = session.client, file.read_text()
+    client, source = session.client, _read_source(file)
     site = client.sites.get(session.site_id)
     known = [each for each in client.functions.list_for_site(site.id) if each.slug == slug]
     if known:
@@ -73,6 +61,17 @@ def _deploy(session: Session, path: str, name: str | None, route: str | None) ->
     session.show(function.to_dict() if session.as_json else function.url)
 
 
+def _read_source(file: Path) -> str:
+    if file.suffix not in LANGUAGES:
+        raise CliError(
+            f"{file.name} is in no language of functions.",
+            code="usage",
+            fix="Functions are built where they run: give their source, not a compiled file.",
+            exit_code=2,
+        )
+    return file.read_text()
+
+
 def _follow_deployment(session: Session, function: types.Function) -> types.Function:
     """A build with `auto_deploy` starts another job when it ends."""
     jobs = session.client.jobs.list(site_id=function.site_id, resource_type="function", limit=20)
@@ -91,10 +90,10 @@ def _follow_job(session: Session, job_id: str | None) -> None:
         follow(session, handle)
 
 
-def find_source(path: Path) -> Path:
+def find_source(path: Path, also: tuple[str, ...] = ()) -> Path:
     if path.is_file():
         return path
-    for name in _NAMES:
+    for name in (*_NAMES, *also):
         if (path / name).is_file():
             return path / name
     raise CliError(
@@ -115,7 +114,10 @@ new = Command(
     callback=_new,
     params=[
         click.Argument(["name"]),
-        click.Option(["--typescript", "--ts"], is_flag=True, help="Write TypeScript."),
+        click.Option(
+            ["--language"], type=click.Choice(sorted(TEMPLATES)), default="javascript", show_default=True
+        ),
+        click.Option(["--typescript", "--ts"], is_flag=True, help="The same as --language typescript."),
     ],
     help="Write the source of a new function to a folder.",
 )

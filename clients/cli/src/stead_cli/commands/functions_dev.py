@@ -25,7 +25,7 @@ def _dev(
     memory_mb: int,
     wall_ms: int,
 ) -> None:
-    source = find_source(Path(path))
+    source = find_source(Path(path), ("function.wasm",))
     if find_spec("wasmtime") is None or find_spec("msgspec") is None:
         raise CliError(
             "The package wasmtime is not installed; it runs functions.",
