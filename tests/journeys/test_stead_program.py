@@ -4,44 +4,26 @@ Once at a terminal, and once without one, as in CI.
 """
 
 import asyncio
-import re
-import shutil
-import subprocess
-import sys
-from collections.abc import Sequence
-from html import unescape
+import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import httpx
 import pytest
 
 from stead.dev.running_stack import RunningStack
+from tests.clients.approval import approve
+from tests.clients.quickstart import COMPARING, documented_commands, install
 from tests.clients.screenshots import save_screenshot
-from tests.clients.terminal import CTRL_C, Answer, Machine
+from tests.clients.terminal import CTRL_C, Answer, Done, Machine
 from tests.journeys.visitor import Visitor
 from tests.journeys.wordpress_site import WordPressSite
-from tests.patience import slowdown, time_limit
+from tests.patience import time_limit
 
 BOUND = 240.0
 QUICKSTART_SECONDS = 60.0
 """From an installation to a folder that is live."""
-CLIENTS, PACKAGES = Path(__file__).parents[2] / "clients", ("python", "cli")
-
-
-def approve(screen: str, stack: RunningStack) -> None:
-    """What a person does in the browser."""
-    account = stack.secrets.account
-    found = re.search(r"Open (\S+/device\?code=(\S+))", screen)
-    assert account is not None
-    assert found is not None, screen
-    with httpx.Client(base_url=stack.api.url, timeout=60) as browser:
-        assert found[2] in browser.get("/device", params={"code": found[2]}).text
-        form = {"code": found[2], "email": account.email, "password": account.password}
-        page = browser.post("/device", data=form)
-        ticket = re.search(r'name="ticket" value="([^"]+)"', page.text)
-        assert ticket is not None, page.text
-        done = browser.post("/device", data={"ticket": unescape(ticket[1]), "decision": "approve"})
-        assert "is signed in" in done.text
+CHECKOUT = Path(__file__).parents[2]
 
 
 def write_page(machine: Machine, text: str) -> None:
@@ -61,19 +43,26 @@ async def assert_serves(visitor: Visitor, host: str, text: str) -> None:
             await asyncio.sleep(0.5)
 
 
+async def follow_requests(machine: Machine, visitor: Visitor, host: str, path: str) -> str:
+    """The line that `stead logs` prints when somebody visits the path."""
+
+    def read(printed: Iterable[str]) -> str:
+        return next((line for line in printed if path in line), "")
+
+    with machine.running("logs", "--follow", "--requests", "--json") as (printed, _):
+        reading = asyncio.create_task(asyncio.to_thread(read, printed))
+        async with time_limit(120):
+            while not reading.done():
+                await visitor.get(host, path)
+                await asyncio.wait({reading}, timeout=1)
+        return reading.result()
+
+
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An interpreter with `stead`, and nothing else that it does not need."""
-    folder = tmp_path_factory.mktemp("only-python") / "venv"
-    uv = shutil.which("uv")
-    assert uv is not None
-    found = folder / "bin" / "python"
-    for command in (
-        [uv, "venv", "--quiet", "--python", sys.executable, str(folder)],
-        [uv, "pip", "install", "--quiet", f"--python={found}", *(str(CLIENTS / name) for name in PACKAGES)],
-    ):
-        subprocess.run(command, check=True, timeout=BOUND * slowdown())
-    return found
+    """An interpreter with `stead`, installed as documented, and nothing else that it does not need."""
+    command = documented_commands("", "")[0]
+    return install(command, CHECKOUT, tmp_path_factory.mktemp("only-python"))
 
 
 async def test_a_person_publishes_a_folder(
@@ -91,12 +80,13 @@ async def test_a_person_publishes_a_folder(
     async def at_terminal(*words: str, answers: Sequence[Answer] = (), code: int = 0) -> str:
         return await asyncio.to_thread(type_, *words, answers=answers, code=code)
 
-    approving: list[Answer] = [("compare the code: ", lambda screen: approve(screen, stack))]
+    approving: list[Answer] = [(COMPARING, lambda screen: approve(screen, stack))]
+    _, login, init, deploy = (words[1:] for words in documented_commands(stack.api.url, host))
     async with time_limit(QUICKSTART_SECONDS):
-        await at_terminal("login", "--base-url", stack.api.url, answers=approving)
-        await at_terminal("init", answers=[("The domain of the site", host)])
+        await at_terminal(*login, answers=approving)
+        await at_terminal(*init)
         write_page(machine, "the first version")
-        screen = await at_terminal("deploy")
+        screen = await at_terminal(*deploy)
         assert "Uploading" in screen
         assert f"https://{host}/" in screen
         await assert_serves(visitor, host, "the first version")
@@ -115,7 +105,8 @@ async def test_a_person_publishes_a_folder(
     assert "Requests" in await at_terminal("insights")
     blog = "terminal-blog.example.com"
     (machine.work / ".stead" / "project.json").unlink()
-    await at_terminal("init", blog, "--type", "vanilla", "--php", "8.2")
+    asked = [("The domain of the site", blog)]
+    await at_terminal("init", "--type", "vanilla", "--php", "8.2", answers=asked)
     assert "administrator" in await at_terminal("wp", "user", "list")
     await assert_serves(visitor, blog, f"<title>{blog}</title>")
     await at_terminal("logout")
@@ -124,34 +115,60 @@ async def test_a_person_publishes_a_folder(
 async def test_ci_publishes_a_folder(stack: RunningStack, visitor: Visitor, tmp_path: Path, python: Path):
     account = stack.secrets.account
     assert account is not None
-    variables = {"STEAD_BASE_URL": stack.api.url, "STEAD_API_KEY": account.api_key}
-    machine, host = Machine(tmp_path, variables, python), "ci.example.com"
-    made = await asyncio.to_thread(machine.stead, "init", host, bound=BOUND)
-    assert made.code == 0, made.err
-    assert made.out.startswith("site_")
+    machine, host = Machine(tmp_path, {"CI": "true"}, python), "ci.example.com"
+
+    async def run(*words: str, given: str = "", code: int = 0) -> Done:
+        done = await asyncio.to_thread(machine.stead, *words, given=given, bound=BOUND)
+        assert done.code == code, (done.out, done.err)
+        return done
+
+    await run("login", "--with-key", "--base-url", stack.api.url, given=account.api_key)
+    assert (await run("init", host)).out.startswith("site_")
     write_page(machine, "from CI")
-    done = await asyncio.to_thread(machine.stead, "deploy", bound=BOUND)
-    assert (done.code, done.out) == (0, f"https://{host}/\n"), done.err
+    assert (await run("deploy")).out == f"https://{host}/\n"
     await assert_serves(visitor, host, "from CI")
-    listed = await asyncio.to_thread(machine.stead, "deployments", "list", "--json")
-    assert [each["status"] for each in listed.json] == ["live"]
+    write_page(machine, "again from CI")
+    await run("deploy")
+    await assert_serves(visitor, host, "again from CI")
+    assert "--yes" in (await run("rollback", code=4)).err, "nobody can be asked"
+    await run("rollback", "--yes")
+    await assert_serves(visitor, host, "<h1>from CI")
+    listed = (await run("deployments", "list", "--json")).json
+    assert sorted(each["status"] for each in listed) == ["live", "superseded", "superseded"], (
+        "a rollback is one, too"
+    )
+    followed = json.loads(await follow_requests(machine, visitor, host, "/followed-in-ci"))
+    assert (followed["method"], followed["status"]) == ("GET", 404)
 
     async def is_shown() -> bool:
-        shown = await asyncio.to_thread(machine.stead, "logs", "--requests", "--json", bound=BOUND)
-        assert shown.code == 0, shown.out
+        shown = await run("logs", "--requests", "--json")
         return any(each["path"] == "/" for each in shown.json)
 
     async with time_limit(120):
         while not await is_shown():  # noqa: ASYNC110 - nothing announces it
             await asyncio.sleep(1)
-    charts = await asyncio.to_thread(machine.stead, "insights", bound=BOUND)
-    assert charts.code == 0, charts.err
-    assert "Requests, last 24 hours" in charts.out
+    assert "Requests, last 24 hours" in (await run("insights")).out
     (machine.work / "index.html").unlink()
     (machine.work / "stead.json").write_text("{")
     failed = await asyncio.to_thread(machine.stead, "deploy", "--json", bound=BOUND)
     assert failed.code in (1, 3), failed.out
     assert "message" in failed.json["error"]
+
+
+async def test_ci_creates_a_wordpress_site(
+    stack: RunningStack, visitor: Visitor, tmp_path: Path, python: Path
+):
+    account = stack.secrets.account
+    assert account is not None
+    variables = {"STEAD_BASE_URL": stack.api.url, "STEAD_API_KEY": account.api_key}
+    machine, blog = Machine(tmp_path, variables, python), "ci-blog.example.com"
+    init = ("init", blog, "--type", "vanilla", "--php", "8.2", "--json")
+    made = await asyncio.to_thread(machine.stead, *init, bound=BOUND)
+    assert made.code == 0, made.err
+    assert made.json["status"] == "running"
+    listed = await asyncio.to_thread(machine.stead, "wp", "user", "list", bound=BOUND)
+    assert "administrator" in listed.out, listed.err
+    await assert_serves(visitor, blog, f"<title>{blog}</title>")
 
 
 async def test_wordpress_is_worked_on(stack: RunningStack, wordpress_site: WordPressSite, tmp_path: Path):

@@ -10,7 +10,7 @@ from secrets import token_hex
 import httpx
 
 from stead.dev.engines.pebble import Pebble
-from stead.dev.running_stack import RunningStack
+from stead.dev.stack import Stack
 from stead.dev.supervised_program import LOOPBACK
 from tests.patience import time_limit
 
@@ -23,11 +23,11 @@ class Answer:
 
 
 class Visitor:
-    def __init__(self, stack: RunningStack, trust: ssl.SSLContext) -> None:
+    def __init__(self, stack: Stack, trust: ssl.SSLContext) -> None:
         self._stack, self._trust = stack, trust
 
     @classmethod
-    async def of(cls, stack: RunningStack) -> "Visitor":
+    async def of(cls, stack: Stack) -> "Visitor":
         """A visitor with the root certificate of that authority."""
         management = ssl.create_default_context(cafile=str(stack[Pebble].server_certificate))
         async with httpx.AsyncClient(verify=management) as client:

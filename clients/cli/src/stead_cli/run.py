@@ -21,6 +21,10 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except (click.Abort, KeyboardInterrupt):
+        import signal
+
+        # People press Ctrl-C again. What is left to do is not interrupted, so that the exit code stays.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.stderr.write("Interrupted.\n")
         return failures.INTERRUPTED
     except BrokenPipeError:
