@@ -6,7 +6,7 @@ RUN := .venv/bin/
 # Kept even where Python is told not to: every program that a test starts would compile its libraries again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup dev test faults everything deliveries ledgers hostile lists large corpus check generate bench lock
+.PHONY: help setup dev test faults everything deliveries ledgers hostile lists large corpus check generate bench quickstart lock
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -66,6 +66,9 @@ generate: ## write openapi/v1.json, packages.txt, docs/errors, docs/events, the 
 
 bench: ## run the benchmarks; ONLY=name for one
 	$(PYTHON) -m bench $(ONLY)
+
+quickstart: ## follow docs/quickstart.md from a clone of the last commit, and on an installation that runs; prints the times
+	$(PYTHON) -m bench.quickstart
 
 lock: ## resolve the dependencies again
 	uv pip compile --quiet --universal --generate-hashes --extra engines --group dev pyproject.toml -o requirements.lock
