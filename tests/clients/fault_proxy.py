@@ -26,11 +26,13 @@ class FaultProxy:
     `pass`; `429`, `503`: answered by the proxy; `refuse`: closed without a response; `lose`: the API answers,
     but the response is lost; `half`: half of the response arrives; `twice`: the API gets the request twice;
     `stall`: the API answers, and nothing arrives; `cut:<bytes>`: the connection ends after so many bytes.
+    Only requests whose target contains `only` are concerned.
     """
 
     api: str
     script: deque[str] = field(default_factory=deque)
     always: str = "pass"
+    only: str = ""
     forwarded: list[Forwarded] = field(default_factory=list)
     seen: int = 0
     address: str = ""
@@ -50,11 +52,14 @@ class FaultProxy:
                 sent = _parse(head)
                 body = await reader.readexactly(int(sent.headers.get("content-length", "0")))
                 self.seen += 1
-                await self._act(
-                    self.script.popleft() if self.script else self.always, sent, head + body, writer
-                )
+                await self._act(self._next_action(sent), sent, head + body, writer)
             finally:
                 writer.close()
+
+    def _next_action(self, sent: Forwarded) -> str:
+        if self.only not in sent.target:
+            return "pass"
+        return self.script.popleft() if self.script else self.always
 
     async def _act(self, action: str, sent: Forwarded, request: bytes, writer: asyncio.StreamWriter) -> None:
         if action.isdigit():

@@ -219,6 +219,12 @@ def test_events_are_forwarded_until_the_time_is_over(machine: Machine):
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete(machine: Machine, shell: str):
     assert "_STEAD_COMPLETE" in machine.stead("completion", shell).out
+    current = "sit" if shell == "fish" else "1"
+    machine.variables |= {"COMP_WORDS": "stead sit", "COMP_CWORD": current}
+    machine.variables["_STEAD_COMPLETE"] = f"{shell}_complete"
+    words = machine.stead().out.replace("\n", ",").split(",")
+    assert "sites" in words
+    assert "Usage" not in words
 
 
 def test_text_from_elsewhere_does_not_control_the_terminal(machine: Machine):

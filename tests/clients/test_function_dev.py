@@ -15,6 +15,7 @@ from wasmtime import wat2wasm
 from stead.node.builds.function_compilers import COMPILERS, OUTPUT
 from stead.node.images import recipes
 from stead_cli import function_build
+from stead_cli.failures import CliError
 from stead_cli.function_compilers import PROGRAMS
 from stead_cli.function_state import LocalState
 from tests.clients.image_compilers import write_programs
@@ -75,7 +76,12 @@ def test_a_function_runs_as_on_a_node(tmp_path: Path, cache: str):
                 "secret": "quiet",
                 "url": f"{address}a",
             }
-            assert client.get("/b").json()["visits"] == 2
+            # Browsers open connections before they need them.
+            place = ("127.0.0.1", httpx.URL(address).port or 0)
+            with socket.create_connection(place, BOUND * slowdown()) as spare:
+                assert client.get("/b").json()["visits"] == 2
+                spare.sendall(b"GET /spare HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert spare.makefile("rb").readline().startswith(b"HTTP/1.1 200"), "the other one was first"
             thrown = client.get("/throw")
             assert (thrown.status_code, thrown.headers["x-stead-reason"]) == (500, "function_exception")
             assert "on purpose" in thrown.text
@@ -196,6 +202,39 @@ def test_an_unknown_language_is_wrong_usage(tmp_path: Path):
     (machine.work / "function.py").write_text("")
     assert machine.stead("fn", "dev").code == 2
     assert machine.stead("fn", "dev", "function.py", "--var", "NAME").code == 2
+
+
+def test_a_file_that_vanishes_does_not_end_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    module, other = tmp_path / "function.wasm", tmp_path / "other.wasm"
+    with pytest.raises(CliError, match="cannot be read"):
+        function_build.build(module)
+    module.touch()
+    other.touch()
+    walk = os.walk
+
+    def walk_and_remove(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+        for found in walk(folder):
+            other.unlink()
+            yield found
+
+    monkeypatch.setattr(os, "walk", walk_and_remove)
+    assert [name for name, _ in function_build.stamp(module)] == [str(module)]
+
+
+def test_the_folder_of_a_function_does_not_choose_its_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Compilers of Rust look for `rust-toolchain.toml` where they are started."""
+    programs, cache, theirs = tmp_path / "bin", tmp_path / "cache", tmp_path / "cloned"
+    for each in (programs, theirs):
+        each.mkdir()
+    (theirs / "function.rs").touch()
+    compiler = programs / "rustc"
+    compiler.write_text('#!/bin/sh\nfor each; do case "$each" in *.wasm) pwd > "$each";; esac; done\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    assert function_build.build(theirs / "function.rs").decode().strip() == str(cache / "stead")
 
 
 class Clock:

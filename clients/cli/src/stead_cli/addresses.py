@@ -13,11 +13,17 @@ def with_scheme(address: str) -> str:
     return (address if "://" in address else f"https://{address}").rstrip("/")
 
 
+def is_loopback(host: str) -> bool:
+    """Whether it is this machine. A name such as 127.example.com may be any other."""
+    parts = host.split(".")
+    is_number = len(parts) == 4 and all(part.isdecimal() and part.isascii() for part in parts)
+    return host in _LOOPBACK or host.endswith(".localhost") or (is_number and parts[0] == "127")
+
+
 def require_private_address(base_url: str) -> None:
     """Raise for an address over which everybody on the way could read the key."""
     scheme, _, host, _, _ = split_url(base_url)
-    is_here = host in _LOOPBACK or host.endswith(".localhost") or host.startswith("127.")
-    if scheme == "http" and not is_here and os.environ.get("STEAD_ALLOW_HTTP") != "1":
+    if scheme == "http" and not is_loopback(host) and os.environ.get("STEAD_ALLOW_HTTP") != "1":
         raise CliError(
             f"{base_url} is not encrypted: others could read the key.",
             code="address.insecure",

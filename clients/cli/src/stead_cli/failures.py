@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from stead_cli.texts import json_text, printable_lines
+from stead_cli.texts import json_text, printable_lines, write_error
 from stead_sdk import errors
 
 FAILED, USAGE, JOB_FAILED, NEEDS_INPUT, NOT_FOUND, REFUSED, CONFLICT, UNAVAILABLE = range(1, 9)
@@ -59,7 +59,7 @@ def report(error: Exception, *, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(json_text({"error": told}) + "\n")
     else:
-        sys.stderr.write(printable_lines(_text(told)))
+        write_error(printable_lines(_text(told)))
     return exit_code_of(error)
 
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from stead_cli.failures import CliError
@@ -16,6 +17,7 @@ from stead_cli.function_compilers import (
     has_own_linker,
     missing,
     require_program,
+    working_folder,
 )
 from stead_cli.function_languages import LANGUAGES
 from stead_cli.settings import cache_folder
@@ -31,15 +33,16 @@ _MOST_FILES = 5000
 def build(source: Path) -> bytes:
     """The module or component of a source file. What the compiler says goes to stderr."""
     if source.suffix == ".wasm":
-        return source.read_bytes()
+        return _read_module(source)
     language = LANGUAGES.get(source.suffix)
     if language is None:
         raise CliError(f"{source.name} is in no language of functions.", code="usage", exit_code=2)
     require_program(language)
     toolchain = prepared_toolchain() if PROGRAMS[language] == "node" else TOOLCHAIN
     with tempfile.TemporaryDirectory(prefix="stead-fn-") as name:
-        home = Path(name)
-        folder, variables = source.parent.resolve(), {**_without_key(), **environment(language, home)}
+        home, variables = Path(name), {**_without_key(), **environment(language, Path(name))}
+        # Go finds its files only from there.
+        folder = source.parent.resolve() if language == "go" else working_folder()
         left_out = () if has_own_linker() else (_LINKER,)
         for words in commands(language, _sources(source, language), toolchain, home):
             command = [word for word in words if word not in left_out]
@@ -47,6 +50,14 @@ def build(source: Path) -> bytes:
             if done.returncode:
                 raise _failure(source, language)
         return (home / "function.wasm").read_bytes()
+
+
+def _read_module(file: Path) -> bytes:
+    """It may be missing for a moment, while a compiler replaces it."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise CliError(f"{file.name} cannot be read: {error.strerror}", code="build.failed") from None
 
 
 def _failure(source: Path, language: str) -> CliError:
@@ -158,7 +169,8 @@ def stamp(source: Path) -> tuple[tuple[str, int], ...]:
         for name in files:
             if os.path.splitext(name)[1] in _WATCHED:  # noqa: PTH122 - for every file
                 path = os.path.join(folder, name)  # noqa: PTH118
-                found.append((path, os.stat(path, follow_symlinks=False).st_mtime_ns))  # noqa: PTH116
+                with suppress(OSError):  # It may be gone already.
+                    found.append((path, os.stat(path, follow_symlinks=False).st_mtime_ns))  # noqa: PTH116
         if len(found) > _MOST_FILES:
             break
     return tuple(sorted(found))

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from stead_cli.failures import CliError
+from stead_cli.settings import cache_folder
 
 PROGRAMS = {"javascript": "node", "typescript": "node", "c": "clang", "rust": "rustc"}
 PROGRAMS |= {"go": "go", "zig": "zig"}
@@ -32,6 +33,13 @@ def require_program(language: str) -> None:
 def missing(program: str, message: str) -> CliError:
     fix = f"{_INSTALLING[program]}, or give a file that is compiled already (.wasm)."
     return CliError(message, code="compiler.missing", fix=fix)
+
+
+def working_folder() -> Path:
+    """Where compilers are started. In a folder of somebody else, `rust-toolchain.toml` can name the program
+    that rustc runs."""
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    return cache_folder()
 
 
 def find_problem(language: str) -> str:
@@ -80,7 +88,9 @@ def _is_found(path: str) -> bool:
 def _output(*command: str) -> str:
     """What it prints; empty if it fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            command, cwd=working_folder(), capture_output=True, text=True, timeout=60, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

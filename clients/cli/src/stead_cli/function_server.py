@@ -1,6 +1,7 @@
 """Serves a function on this machine. What runs it is what runs it on a node; only its state is local."""
 
 import contextlib
+import select
 import socket
 import struct
 import sys
@@ -24,6 +25,7 @@ from stead_cli.function_state import LocalState
 from stead_cli.texts import output_line, printable
 
 START_SECONDS, READ_SECONDS, LOOK_SECONDS = 10.0, 15, 0.5
+MOST_IDLE = 64
 _READ_TIME = struct.pack("ll", READ_SECONDS, 0)
 MAX_RESPONSE, MAX_ANSWER = 10 << 20, 32 << 20
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -70,18 +72,20 @@ class FunctionServer:
 
     def serve(self, listening: socket.socket) -> None:
         """Until the program is interrupted. The function is built again when a file of it has changed."""
-        listening.settimeout(LOOK_SECONDS)
+        listening.setblocking(False)
+        idle: list[socket.socket] = []
         while True:
             self.refresh()
-            try:
-                connection, _ = listening.accept()
-            except TimeoutError:
-                continue
-            with connection:
-                connection.setblocking(True)
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _READ_TIME)
-                with contextlib.suppress(OSError, ValueError):
+            readable, _, _ = select.select([listening, *idle], [], [], LOOK_SECONDS)
+            if listening in readable:
+                idle += _accept(listening)
+            for connection in set(readable) - {listening}:
+                idle.remove(connection)
+                with connection, contextlib.suppress(OSError, ValueError):
                     exchange.send_response(connection.fileno(), self._respond(connection.fileno()))
+            # Browsers open some for later, and ask for nothing.
+            while len(idle) > MOST_IDLE:
+                idle.pop(0).close()
 
     def refresh(self) -> None:
         found = stamp(self.source)
@@ -188,6 +192,17 @@ class FunctionServer:
         while True:
             time.sleep(TICK_SECONDS)
             self._engine.increment_epoch()
+
+
+def _accept(listening: socket.socket) -> list[socket.socket]:
+    try:
+        connection, _ = listening.accept()
+    except OSError:
+        # It has gone already.
+        return []
+    connection.setblocking(True)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _READ_TIME)
+    return [connection]
 
 
 def _explain(status: int, reason: str, detail: str = "") -> bytes:

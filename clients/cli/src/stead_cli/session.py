@@ -240,6 +240,7 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         session = Session(ctx.params)
+        ctx.ensure_object(dict)["as_json"] = session.as_json
         given = {
             name: value for name, value in ctx.params.items() if name not in (*COMMON_NAMES, "site", "env")
         }

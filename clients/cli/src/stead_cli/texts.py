@@ -54,8 +54,16 @@ def write_result(text: str) -> None:
 
 def write_notice(text: str) -> None:
     """To stderr."""
-    sys.stderr.write(printable_lines(text) + "\n")
-    sys.stderr.flush()
+    write_error(printable_lines(text) + "\n")
+
+
+def write_error(text: str) -> None:
+    """To stderr, as it is. Nobody has to read it: what the program does goes on without a reader."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def _shown(character: str) -> str:

@@ -7,11 +7,10 @@ import click
 
 from stead_cli.commands.logs import log_command
 from stead_cli.failures import CliError
-from stead_cli.follow import follow
+from stead_cli.function_deployment import follow_build
 from stead_cli.function_languages import LANGUAGES, TEMPLATES
 from stead_cli.session import Command, Session
-from stead_sdk import OMIT, types
-from stead_sdk._sync.jobs import JobHandle
+from stead_sdk import OMIT
 
 _NAMES = (
     *("function.ts", "function.js", "index.ts", "index.js", "main.rs", "main.go", "main.c", "main.zig"),
@@ -27,7 +26,7 @@ def _new(session: Session, name: str, language: str, typescript: bool) -> None:
     if (folder / file).exists():
         raise CliError(f"{folder / file} exists already.", code="file.exists", exit_code=7)
     folder.mkdir(exist_ok=True)
-    (folder / file).write_text(text)
+    (folder / file).write_text(text, encoding="utf-8")
     session.say(f"Publish it with: stead fn deploy {name}")
     session.show({"file": str(folder / file)} if session.as_json else str(folder / file))
 
@@ -42,52 +41,40 @@ def _deploy(session: Session, path: str, name: str | None, route: str | None) ->
     if known:
         if route is not None and route != known[0].route_path:
             client.functions.update(known[0].id, route_path=route)
-        handle = client.functions.build(known[0].id, source=source, filename=file.name, auto_deploy=True)
         function = known[0]
-        follow(session, handle)
+        job = client.functions.build(function.id, source=source, filename=file.name, auto_deploy=True).id
     else:
         function = client.functions.create(
             site_id=site.id,
             slug=slug,
             display_name=slug,
+            language=LANGUAGES[file.suffix],
             source=source,
             filename=file.name,
             auto_deploy=True,
             route_path=OMIT if route is None else route,
         )
-        _follow_job(session, function.last_build_job_id)
-    function = _follow_deployment(session, function)
+        job = str(function.last_build_job_id)
+    function = follow_build(session, function, job)
     session.say(f"Live: {function.url}")
     session.show(function.to_dict() if session.as_json else function.url)
 
 
 def _read_source(file: Path) -> str:
-    if file.suffix not in LANGUAGES:
-        raise CliError(
-            f"{file.name} is in no language of functions.",
-            code="usage",
-            fix="Functions are built where they run: give their source, not a compiled file.",
-            exit_code=2,
-        )
-    return file.read_text()
-
-
-def _follow_deployment(session: Session, function: types.Function) -> types.Function:
-    """A build with `auto_deploy` starts another job when it ends."""
-    jobs = session.client.jobs.list(site_id=function.site_id, resource_type="function", limit=20)
-    for job in jobs.page().data:
-        if function.id in (job.resource or {}).values():
-            _follow_job(session, job.id)
-            break
-    return session.client.functions.get(function.id)
-
-
-def _follow_job(session: Session, job_id: str | None) -> None:
-    if job_id is not None:
-        handle: JobHandle[types.Job] = JobHandle(
-            session.client, session.client.jobs.get(job_id), lambda done: done
-        )
-        follow(session, handle)
+    try:
+        if file.suffix in LANGUAGES:
+            return file.read_text(encoding="utf-8")
+        problem = f"{file.name} is in no language of functions."
+    except OSError as error:
+        problem = f"{file} cannot be read: {error.strerror}."
+    except ValueError:
+        problem = f"{file} is not text."
+    raise CliError(
+        problem,
+        code="usage",
+        fix="Functions are built where they run: give their source, not a compiled file.",
+        exit_code=2,
+    )
 
 
 def find_source(path: Path, also: tuple[str, ...] = ()) -> Path:
@@ -132,4 +119,4 @@ deploy = Command(
     site=True,
     help="Build and deploy a function from one source file. Prints only the URL on stdout.",
 )
-logs = log_command("Show what the functions of a site have logged, oldest first.")
+logs = log_command("Show what the functions of a site have logged, oldest first.", container="functions")

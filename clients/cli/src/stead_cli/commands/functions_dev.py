@@ -61,9 +61,10 @@ def _split(text: str) -> tuple[str, str]:
 def _read_variables(file: Path) -> dict[str, str]:
     """Lines with NAME=VALUE; a value may be in quotes."""
     try:
-        lines = file.read_text().splitlines()
-    except OSError as error:
-        raise CliError(f"{file} cannot be read: {error.strerror}", exit_code=2) from None
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise CliError(f"{file} cannot be read: {reason}", exit_code=2) from None
     kept = [line.strip().removeprefix("export ") for line in lines]
     pairs = [_split(line) for line in kept if line and not line.startswith("#")]
     return {name.strip(): _unquote(value.strip()) for name, value in pairs}

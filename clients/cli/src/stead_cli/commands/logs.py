@@ -1,6 +1,7 @@
 """`stead logs`: lines of the application, or requests of visitors."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import click
@@ -13,14 +14,15 @@ from stead_sdk import OMIT
 def _logs(
     session: Session,
     follow: bool,
-    requests: bool,
     hours: int,
     limit: int,
     severity: str | None,
     query: str | None,
+    requests: bool = False,
+    container: str | None = None,
 ) -> None:
     site, env, insights = session.site_id, session.env_id, session.client.insights
-    given: dict[str, Any] = {"severity": severity or OMIT, "q": query or OMIT}
+    given: dict[str, Any] = {"severity": severity or OMIT, "q": query or OMIT, "container": container or OMIT}
     if requests and (severity or query):
         raise click.UsageError("--severity and --query are for lines, not for --requests.")
     if follow:
@@ -77,19 +79,26 @@ def _text(each: Any, requests: bool) -> str:
     return printable(line)
 
 
-def log_command(help_: str) -> Command:
-    return Command("logs", callback=_logs, params=_options(), site=True, environment=True, help=help_)
+_REQUESTS = click.Option(["--requests"], is_flag=True, help="Requests of visitors instead of lines.")
+_OPTIONS = (
+    click.Option(["--follow", "-f"], is_flag=True, help="Wait for what is new."),
+    click.Option(["--hours"], type=int, default=24, show_default=True, help="How far to look back."),
+    click.Option(["--limit"], type=int, default=200, show_default=True, help="The latest so many."),
+    click.Option(["--severity"], help="Only lines of this severity: ERROR, WARN, INFO."),
+    click.Option(["--query"], help="Only lines with these words."),
+)
 
 
-def _options() -> list[click.Parameter]:
-    return [
-        click.Option(["--follow", "-f"], is_flag=True, help="Wait for what is new."),
-        click.Option(["--requests"], is_flag=True, help="Requests of visitors instead of lines."),
-        click.Option(["--hours"], type=int, default=24, show_default=True, help="How far to look back."),
-        click.Option(["--limit"], type=int, default=200, show_default=True, help="The latest so many."),
-        click.Option(["--severity"], help="Only lines of this severity: ERROR, WARN, INFO."),
-        click.Option(["--query"], help="Only lines with these words."),
-    ]
+def log_command(help_: str, *, container: str | None = None) -> Command:
+    """Of a container there are only lines: requests are those of the whole site."""
+    return Command(
+        "logs",
+        callback=partial(_logs, container=container),
+        params=[*_OPTIONS, *(() if container else (_REQUESTS,))],
+        site=True,
+        environment=True,
+        help=help_,
+    )
 
 
 logs = log_command(

@@ -7,15 +7,25 @@ import shutil
 import click
 
 from stead_cli.failures import CliError
-from stead_cli.follow import follow
+from stead_cli.follow import follow_output, print_line, show_line
 from stead_cli.session import Command, Session
+from stead_sdk import errors
 
 
 def _wp(session: Session, arguments: tuple[str, ...]) -> None:
     handle = session.client.exec.run(session.site_id, session.env_id, args=list(arguments))
-    job = follow(session, handle, output=not session.as_json)
-    if session.as_json:
-        session.show(job.to_dict())
+    if not session.as_json:
+        follow_output(session, handle, print_line)
+        return
+    lines: list[str] = []
+    try:
+        job = follow_output(session, handle, lines.append)
+    except errors.JobFailed:
+        # What went wrong is in the output, and stdout has only the error.
+        for line in lines:
+            show_line(line)
+        raise
+    session.show({"job": job.to_dict(), "output": lines})
 
 
 def _ssh(session: Session, print_only: bool, arguments: tuple[str, ...]) -> None:
