@@ -1,6 +1,7 @@
 """`stead` without a terminal, as in CI: results, failures, exit codes, and never a question."""
 
 import json
+import re
 import stat
 from pathlib import Path
 
@@ -222,7 +223,7 @@ def test_shells_complete(machine: Machine, shell: str):
     current = "sit" if shell == "fish" else "1"
     machine.variables |= {"COMP_WORDS": "stead sit", "COMP_CWORD": current}
     machine.variables["_STEAD_COMPLETE"] = f"{shell}_complete"
-    words = machine.stead().out.replace("\n", ",").split(",")
+    words = re.split(r"[\s,]+", machine.stead().out)
     assert "sites" in words
     assert "Usage" not in words
 
