@@ -78,7 +78,7 @@ export class Components extends Resource {
    * Scopes: `cms.plugins:write`, `cms.themes:write`.
    */
   async delete(siteId: string, componentId: string, options: RequestOptions = {}): Promise<JobHandle<Record<string, unknown>>> {
-    const { body: found } = await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/components/${inPath(componentId)}`, { options });
+    const { body: found } = await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/components/${inPath(componentId)}`, { idempotent: "key", options });
     return new JobHandle(this.transport, jobOf(found), async (job) => ({ ...job.result }));
   }
 
@@ -101,7 +101,7 @@ export class Components extends Resource {
    * Scopes: `cms.plugins:write`, `cms.themes:write`.
    */
   async deleteInEnvironment(siteId: string, envId: string, componentId: string, options: RequestOptions = {}): Promise<JobHandle<Record<string, unknown>>> {
-    const { body: found } = await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/environments/${inPath(envId)}/components/${inPath(componentId)}`, { options });
+    const { body: found } = await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/environments/${inPath(envId)}/components/${inPath(componentId)}`, { idempotent: "key", options });
     return new JobHandle(this.transport, jobOf(found), async (job) => ({ ...job.result }));
   }
 

@@ -50,7 +50,7 @@ export class Environments extends Resource {
    * Scopes: `environments:write`.
    */
   async destroy(siteId: string, envId: string, options: RequestOptions = {}): Promise<JobHandle<Record<string, unknown>>> {
-    const { body: found } = await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/environments/${inPath(envId)}`, { options });
+    const { body: found } = await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/environments/${inPath(envId)}`, { idempotent: "key", options });
     return new JobHandle(this.transport, jobOf(found), async (job) => ({ ...job.result }));
   }
 

@@ -51,7 +51,7 @@ export class Sites extends Resource {
    * Scopes: `sites:admin`.
    */
   async delete(siteId: string, body: types.Deletion, options: RequestOptions = {}): Promise<JobHandle<Record<string, unknown>>> {
-    const { body: found } = await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}`, { body, options });
+    const { body: found } = await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}`, { body, idempotent: "key", options });
     return new JobHandle(this.transport, jobOf(found), async (job) => ({ ...job.result }));
   }
 

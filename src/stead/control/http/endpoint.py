@@ -10,6 +10,7 @@ recorded response are committed in one transaction. A handler that has to wait f
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -50,8 +51,10 @@ from stead.shared.errors import (
     AccountNotFound,
     ApiError,
     CapabilityUnsupported,
+    FieldInvalid,
     Forbidden,
     ModeInsufficient,
+    NotFound,
     RateLimitExceeded,
     RoleInsufficient,
     ScopeInsufficient,
@@ -234,17 +237,18 @@ class Endpoint:
     async def _mutate(
         self, call: Call, path: Mapping[str, str], raw: bytes, version: date
     ) -> "ApiResponse | _Unfinished":
-        request, operation, sealer = call.request, self.operation, self._dependencies.sealer
-        values = await self._prepare(call, path, raw, version)
-        record_key = None
-        if operation.takes_idempotency_key and request.has_header(b"idempotency-key"):
-            key = request.header(b"idempotency-key")
-            record_key = idempotency.record_key(
-                call.caller, request.method, request.path, key, request.query, raw
-            )
-            recorded = await idempotency.claim(call.tx, sealer, record_key)
-            if recorded is not None:
-                return ApiResponse(recorded.status, recorded.body, [*recorded.headers, _REPLAYED])
+        request, operation = call.request, self.operation
+        try:
+            values = await self._prepare(call, path, raw, version)
+        except NotFound:
+            replayed = await self._replay_deletion(call, raw)
+            if replayed is None:
+                raise
+            return replayed
+        record_key = self._record_key(call, raw)
+        replayed = await self._replay(call, record_key)
+        if replayed is not None:
+            return replayed
         result = await operation.handler(call, **values)
         if isinstance(result, Later):
             if record_key is not None:
@@ -256,6 +260,28 @@ class Endpoint:
         if record_key is not None:
             await self._record(call.tx, record_key, response)
         return response
+
+    def _record_key(self, call: Call, raw: bytes) -> idempotency.RecordKey | None:
+        request = call.request
+        if not self.operation.takes_idempotency_key or not request.has_header(b"idempotency-key"):
+            return None
+        key = request.header(b"idempotency-key")
+        return idempotency.record_key(call.caller, request.method, request.path, key, request.query, raw)
+
+    async def _replay(self, call: Call, key: idempotency.RecordKey | None) -> ApiResponse | None:
+        recorded = await idempotency.claim(call.tx, self._dependencies.sealer, key) if key else None
+        if recorded is None:
+            return None
+        return ApiResponse(recorded.status, recorded.body, [*recorded.headers, _REPLAYED])
+
+    async def _replay_deletion(self, call: Call, raw: bytes) -> ApiResponse | None:
+        """What the first request with this key was answered, if its job has deleted the resource since. That
+        reveals nothing: it was the same account, with the same permissions."""
+        if self.operation.method != "DELETE":
+            return None
+        with suppress(FieldInvalid):
+            return await self._replay(call, self._record_key(call, raw))
+        return None
 
     async def _prepare(
         self, call: Call, path: Mapping[str, str], raw: bytes, version: date

@@ -1,4 +1,4 @@
-"""A POST that is repeated with the same Idempotency-Key gets the same response again.
+"""A request that is repeated with the same Idempotency-Key gets the same response again.
 
 The response is recorded in the transaction of the request, so a client that lost it can repeat the request.
 An advisory lock shows a concurrent duplicate that the first request is still running. A request that waits

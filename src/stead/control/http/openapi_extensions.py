@@ -40,9 +40,9 @@ def extensions(
 
 def _idempotent(operation: Operation) -> str:
     """`natural`: may be repeated. `key`: may be repeated with the same `Idempotency-Key`. `none`: may not."""
-    if operation.method in ("GET", "PUT", "DELETE"):
-        return "natural"
-    return "key" if operation.takes_idempotency_key else "none"
+    if operation.takes_idempotency_key:
+        return "key"
+    return "natural" if operation.method in ("GET", "PUT", "DELETE") else "none"
 
 
 def _command(operation: Operation) -> Json:

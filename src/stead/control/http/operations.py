@@ -206,7 +206,9 @@ class Operation:
 
     @property
     def takes_idempotency_key(self) -> bool:
-        return self.method == "POST" and not self.requires.public
+        """A `DELETE` can be repeated as it is, but one that queues a job would queue another."""
+        queues = self.method == "DELETE" and self.job is not None
+        return (self.method == "POST" or queues) and not self.requires.public
 
     def inputs_of(self, kind: type[K]) -> list[K]:
         return [each for each in self.inputs if isinstance(each, kind)]

@@ -105,7 +105,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
         "body_is_optional": False,
         "kind": "job",
         "can_follow": False,
-        "idempotent": "natural",
+        "idempotent": "key",
         "destructive": "irreversible",
         "read_with": None,
         "columns": [],

@@ -163,7 +163,7 @@ class AsyncComponents(AsyncResource):
         Scopes: `cms.plugins:write`, `cms.themes:write`.
         """
         response = await self._client._call(
-            "DELETE", f"/v1/sites/{in_path(site_id)}/components/{in_path(component_id)}"
+            "DELETE", f"/v1/sites/{in_path(site_id)}/components/{in_path(component_id)}", idempotent="key"
         )
         return self._handle(response, result_of)
 
@@ -202,6 +202,7 @@ class AsyncComponents(AsyncResource):
         response = await self._client._call(
             "DELETE",
             f"/v1/sites/{in_path(site_id)}/environments/{in_path(env_id)}/components/{in_path(component_id)}",
+            idempotent="key",
         )
         return self._handle(response, result_of)
 

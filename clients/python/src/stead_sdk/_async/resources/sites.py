@@ -94,7 +94,10 @@ class AsyncSites(AsyncResource):
         Scopes: `sites:admin`.
         """
         response = await self._client._call(
-            "DELETE", f"/v1/sites/{in_path(site_id)}", body={"confirm_domain": confirm_domain}
+            "DELETE",
+            f"/v1/sites/{in_path(site_id)}",
+            body={"confirm_domain": confirm_domain},
+            idempotent="key",
         )
         return self._handle(response, result_of)
 

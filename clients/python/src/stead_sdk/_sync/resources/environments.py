@@ -72,7 +72,7 @@ class Environments(Resource):
         Scopes: `environments:write`.
         """
         response = self._client._call(
-            "DELETE", f"/v1/sites/{in_path(site_id)}/environments/{in_path(env_id)}"
+            "DELETE", f"/v1/sites/{in_path(site_id)}/environments/{in_path(env_id)}", idempotent="key"
         )
         return self._handle(response, result_of)
 
