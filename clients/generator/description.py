@@ -103,6 +103,11 @@ class Description:
         ]
 
     @cached_property
+    def never_repeated(self) -> list[Operation]:
+        """Those that a client would repeat with a key if it did not know that they ignore it."""
+        return [each for each in self.operations if each.method == "POST" and each.idempotent == "none"]
+
+    @cached_property
     def error_types(self) -> dict[str, str]:
         """The type of every error code."""
         examples = (each["value"]["error"] for each in self._components["examples"].values())

@@ -24,6 +24,7 @@ def files(described: Description, root: Path) -> Iterator[tuple[Path, str]]:
     yield package / "types.py", types_module(described)
     yield package / "params.py", params_module(described)
     yield package / "error_codes.py", error_codes_module(described)
+    yield package / "_repeats.py", _repeats(described)
     generated = {"resources/__init__.py": _index(described)}
     for name, operations in described.resources.items():
         generated[f"resources/{name}.py"] = _resource(name, operations, described)
@@ -35,6 +36,12 @@ def files(described: Description, root: Path) -> Iterator[tuple[Path, str]]:
         if source.name == "__init__.py":
             text = '"""The blocking client, generated from `_async`."""\n'
         yield package / "_sync" / source.name, text
+
+
+def _repeats(described: Description) -> str:
+    lines = [f'    ("{each.method}", "{each.path}"),\n' for each in described.never_repeated]
+    about = "Operations without a credential ignore an `Idempotency-Key`, so they must not be repeated."
+    return "".join([HEADER, f'"""{about}"""\n\nNOT_REPEATABLE = frozenset({{\n', *lines, "})\n"])
 
 
 def _index(described: Description) -> str:

@@ -8,6 +8,13 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 _HEAD_END = b"\r\n\r\n"
+_STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close" + _HEAD_END
+_ANSWERS = {
+    "page": b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close" + _HEAD_END + b"<p>Hi</p>",
+    "redirect": b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0" + _HEAD_END,
+    "unknown": _STREAM
+    + b"id: 1.1\nevent: weather\ndata: sunny\n\ndata: a line\nid: 2.1\n\nevent: done\ndata: {}\n\n",
+}
 
 
 @dataclass
@@ -25,8 +32,10 @@ class FaultProxy:
 
     `pass`; `429`, `503`: answered by the proxy; `refuse`: closed without a response; `lose`: the API answers,
     but the response is lost; `half`: half of the response arrives; `twice`: the API gets the request twice;
-    `stall`: the API answers, and nothing arrives; `cut:<bytes>`: the connection ends after so many bytes.
-    Only requests whose target contains `only` are concerned.
+    `stall`: the API answers, and nothing arrives; `silent`: the API gets nothing, and nothing arrives;
+    `hush`: a stream begins, and nothing follows; `cut:<bytes>`: the connection ends after so many bytes;
+    `page`: a page that is not the API's; `redirect`: to another address; `unknown`: a stream with an event of
+    a later version. Only requests whose target contains `only` are concerned.
     """
 
     api: str
@@ -52,7 +61,12 @@ class FaultProxy:
                 sent = _parse(head)
                 body = await reader.readexactly(int(sent.headers.get("content-length", "0")))
                 self.seen += 1
-                await self._act(self._next_action(sent), sent, head + body, writer)
+                action = self._next_action(sent)
+                if action in ("stall", "silent", "hush"):
+                    await self._fall_silent(action, sent, head + body, writer)
+                    await reader.read()
+                else:
+                    await self._act(action, sent, head + body, writer)
             finally:
                 writer.close()
 
@@ -60,6 +74,15 @@ class FaultProxy:
         if self.only not in sent.target:
             return "pass"
         return self.script.popleft() if self.script else self.always
+
+    async def _fall_silent(
+        self, action: str, sent: Forwarded, request: bytes, writer: asyncio.StreamWriter
+    ) -> None:
+        if action == "stall":
+            await self._whole(sent, request)
+        elif action == "hush":
+            writer.write(_STREAM)
+            await writer.drain()
 
     async def _act(self, action: str, sent: Forwarded, request: bytes, writer: asyncio.StreamWriter) -> None:
         if action.isdigit():
@@ -75,9 +98,9 @@ class FaultProxy:
             writer.write(whole[: len(whole) // 2] if action == "half" else b"")
             await writer.drain()
             return
-        if action == "stall":
-            await self._whole(sent, request)
-            await asyncio.sleep(30)
+        if action in _ANSWERS:
+            writer.write(_ANSWERS[action])
+            await writer.drain()
             return
         limit = int(action.partition(":")[2]) if action.startswith("cut:") else None
         async for part in self._parts(sent, request):

@@ -11,6 +11,7 @@ from stead_sdk import Stead, error_codes, errors, types, webhooks
 from stead_sdk._addresses import Origin, proxy_for
 from stead_sdk._urls import percent_encode, split_url
 from tests.clients.callers import Caller
+from tests.clients.fault_proxy import FaultProxy
 from tests.people import Person
 
 BODY = b'{"id": "evt_1", "type": "deploy.completed", "data": {}}'
@@ -60,6 +61,33 @@ async def test_the_raw_response_is_available(direct: Caller):
     assert raw.status == 200
     assert raw.headers["x-ratelimit-limit"]
     assert raw.parsed.request_id == raw.request_id
+
+
+async def test_the_raw_response_of_a_list_is_that_of_its_first_page(direct: Caller, person: Person):
+    for name in ("a", "b", "c"):
+        await person.session.post("/v1/teams", json={"name": name})
+    read = direct.client.teams.with_raw_response.list
+    for _ in range(2):
+        raw = await direct.run(lambda _: read(limit=2))
+        assert (raw.status, len(raw.parsed.data), raw.parsed.has_more) == (200, 2, True)
+        assert raw.request_id == raw.parsed.request_id
+    with pytest.raises(TypeError, match="stream"):
+        await direct.run(lambda client: client.jobs.with_raw_response.stream("job_1"))
+    with pytest.raises(AttributeError):
+        _ = direct.client.teams.with_raw_response.fly
+
+
+async def test_a_path_cannot_name_another_host(direct: Caller):
+    for path in ("@evil.example/x", ".evil.example/", "v1/sites"):
+        with pytest.raises(errors.ConfigurationError):
+            await direct.run(lambda client, path=path: client.request("GET", path))
+
+
+async def test_a_filter_can_have_several_values(proxied: Caller, proxy: FaultProxy):
+    await proxied.run(
+        lambda client: client.request("GET", "/v1/teams", query={"x": [1, 2], "limit": 5, "y": True})
+    )
+    assert proxy.forwarded[0].target == "/v1/teams?x=1&x=2&limit=5&y=true"
 
 
 async def test_any_path_can_be_requested(direct: Caller):
@@ -134,6 +162,12 @@ def test_a_header_cannot_bring_another():
         client.account.get()
 
 
+def test_a_key_that_no_header_can_carry_is_refused():
+    client = Stead("schlüssel→", base_url="http://127.0.0.1:1", max_retries=0)
+    with pytest.raises((errors.ConfigurationError, errors.APIConnectionError)):
+        client.account.get()
+
+
 @pytest.mark.parametrize(
     ("url", "parts"),
     [
@@ -146,7 +180,10 @@ def test_urls_are_split(url: str, parts: tuple[object, ...]):
     assert split_url(url) == parts
 
 
-@pytest.mark.parametrize("url", ["", "a.example", "ftp://a", "http://", "http://a:b", "http://a b/"])
+@pytest.mark.parametrize(
+    "url",
+    ["", "a.example", "ftp://a", "http://", "http://a:b", "http://a:²", "http://a b/", "http://a\\@b/"],
+)
 def test_other_urls_are_refused(url: str):
     with pytest.raises(errors.ConfigurationError):
         split_url(url)
@@ -173,6 +210,10 @@ def test_proxies_come_from_the_usual_variables(monkeypatch: pytest.MonkeyPatch):
     assert found.authorization == "Basic bWU6cEBzcw=="
     monkeypatch.setenv("NO_PROXY", "localhost, .stead.example")
     assert proxy_for(origin) is None
+    for excepted in ("::1", "[::1]", "[::1]:443"):
+        monkeypatch.setenv("NO_PROXY", excepted)
+        assert proxy_for(Origin("https", "::1", 443)) is None
+        assert proxy_for(origin) is not None
 
 
 def _signed(second: int, *secrets: str) -> dict[str, str]:

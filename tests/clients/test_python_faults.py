@@ -5,13 +5,16 @@ from typing import Any
 
 import pytest
 
+from stead.control.http.operations import Operation
 from stead.control.jobs import queue
 from stead.shared.ids import new_id
 from stead_sdk import errors
 from tests.clients.callers import Caller
 from tests.clients.fault_proxy import FaultProxy
+from tests.clients.test_python_every_operation import method_of
+from tests.contract.walk import OPERATIONS, path_values, request_of, url_of
 from tests.patience import slowdown
-from tests.people import Person
+from tests.people import PASSWORD, Person
 
 
 async def teams(caller: Caller) -> list[str]:
@@ -55,6 +58,41 @@ async def test_a_deletion_whose_response_is_lost_succeeds(proxied: Caller, proxy
     assert await teams(proxied) == []
     with pytest.raises(errors.NotFound):
         await proxied.run(lambda client: client.teams.delete(made.team_id))
+
+
+DELETING_JOBS = [each for each in OPERATIONS if each.method == "DELETE" and each.job is not None]
+
+
+@pytest.mark.parametrize("operation", DELETING_JOBS, ids=[each.id for each in DELETING_JOBS])
+async def test_a_deletion_that_queues_a_job_queues_one(
+    proxied: Caller, proxy: FaultProxy, person: Person, operation: Operation
+):
+    values, options = await request_of(operation, person)
+    proxy.then("lose")
+    handle = await proxied.run(
+        lambda client: method_of(client, operation)(*values.values(), **options.get("json", {}))
+    )
+    jobs = (await person.session.get("/v1/jobs")).json()["data"]
+    assert [job["id"] for job in jobs if job["type"] in (operation.job or "").split("|")] == [handle.id]
+
+
+async def test_any_deletion_that_queues_a_job_queues_one(proxied: Caller, proxy: FaultProxy, person: Person):
+    """Also if the caller sends the request without a method for it."""
+    [operation] = [each for each in DELETING_JOBS if each.id == "components.delete"]
+    path = url_of(operation, await path_values(operation, person))
+    proxy.then("lose")
+    response = await proxied.run(lambda client: client.request("DELETE", path))
+    jobs = (await person.session.get("/v1/jobs")).json()["data"]
+    assert [job["id"] for job in jobs] == [response.json()["data"]["id"]]
+
+
+async def test_a_sign_in_is_not_repeated(proxied: Caller, proxy: FaultProxy, person: Person):
+    """Operations without a credential ignore the key."""
+    proxy.then("lose")
+    body = {"email": person.account.email, "password": PASSWORD}
+    with pytest.raises(errors.APIConnectionError):
+        await proxied.run(lambda client: client.request("POST", "/v1/sessions", body=body))
+    assert proxy.seen == 1
 
 
 @pytest.mark.parametrize(
@@ -119,6 +157,64 @@ async def test_a_stream_that_never_begins_ends_with_an_error(
     proxy.always = "refuse"
     with pytest.raises(errors.APIConnectionError):
         await proxied.run(lambda _: handle.events())
+
+
+async def test_waiting_survives_an_outage(
+    proxied: Caller, proxy: FaultProxy, person: Person, monkeypatch: pytest.MonkeyPatch
+):
+    handle = await begin_a_job(proxied)
+    async with person.transaction() as tx:
+        row = await queue.get(tx, handle.id)
+        assert row is not None
+        await queue.finish(tx, row, {"code": "job.cancelled", "message": "It was cancelled."})
+    proxy.then("refuse", "503", "429", "refuse", "lose")
+    with pytest.raises(errors.JobFailed, match="It was cancelled"):
+        await proxied.run(lambda _: handle.wait(timeout=60))
+    package = "_sync" if proxied.flavor == "blocking" else "_async"
+    monkeypatch.setattr(f"stead_sdk.{package}.jobs._LONGEST_OUTAGE", 1.0)
+    proxy.always = "refuse"
+    with pytest.raises(errors.APIConnectionError):
+        await proxied.run(lambda _: handle.wait())
+
+
+async def test_waiting_ends_in_time_while_the_network_is_silent(proxied: Caller, proxy: FaultProxy):
+    handle = await begin_a_job(proxied)
+    proxy.always = "silent"
+    began = time.monotonic()
+    with pytest.raises(errors.JobTimeout):
+        await proxied.run(lambda _: handle.wait(timeout=0.5))
+    assert time.monotonic() - began < 15, "one attempt with the timeout of the client takes 20 seconds"
+
+
+async def test_a_stream_that_stays_silent_is_given_up(
+    proxied: Caller, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+):
+    """However long each attempt takes: a connection that is never opened has not worked for a while."""
+    handle = await begin_a_job(proxied)
+    package = "_sync" if proxied.flavor == "blocking" else "_async"
+    monkeypatch.setattr(f"stead_sdk.{package}.jobs._MOST_FAILURES", 3)
+    monkeypatch.setattr(f"stead_sdk.{package}.jobs._LONGEST_WAIT", 0.3)
+    quick = proxied.client.with_options(timeout=0.5)
+    for fault in ("silent", "hush"):
+        proxy.always, proxy.seen = fault, 0
+        with pytest.raises(errors.APITimeoutError):
+            await proxied.run(lambda _: quick.jobs.stream(handle.id))
+        assert proxy.seen == 3
+
+
+async def test_an_event_of_a_later_version_is_not_output(proxied: Caller, proxy: FaultProxy):
+    handle = await begin_a_job(proxied)
+    proxy.then("unknown")
+    events = await proxied.run(lambda _: handle.events())
+    assert [(event.kind, event.line) for event in events] == [("output", "a line"), ("done", None)]
+
+
+@pytest.mark.parametrize("fault", ["page", "redirect"])
+async def test_something_else_at_the_address_is_reported(proxied: Caller, proxy: FaultProxy, fault: str):
+    proxy.always = fault
+    with pytest.raises(errors.APIConnectionError, match="Is the address that of the Stead API"):
+        await proxied.run(lambda client: client.account.get())
+    assert proxy.seen == 1
 
 
 async def test_a_job_that_is_not_over_in_time_goes_on(direct: Caller):

@@ -10,6 +10,7 @@ import pytest
 from stead.control.environments import service
 from stead.control.environments.rules import NEXT_STATUSES, EnvironmentStatus, previous_statuses
 from stead.protocol import edge_records
+from stead.shared.ids import new_id
 from tests.client import code_of
 from tests.control.environments.conftest import NODE, HostedSite
 from tests.control.site_driver import request_deletion
@@ -50,6 +51,22 @@ async def test_one_of_ten_concurrent_requests_is_accepted(site: HostedSite, meth
     env = await site.insert_environment("suspended" if action == "/resume" else "running")
     answers = await asyncio.gather(*(site.request(method, f"/{env}{action}") for _ in range(10)))
     assert Counter(map(code_of, answers)) == {"202": 1, "environment.busy": 9}
+
+
+async def test_a_destruction_repeated_with_its_key_is_answered_as_the_first_time(site: HostedSite):
+    """Before and after the job: then the environment does not exist anymore."""
+    env = await site.create_environment(type="branch", branch="short-lived")
+    url, headers = f"/v1/sites/{site.id}/environments/{env}", {"idempotency-key": new_id("req")}
+    first = await site.client.delete(url, headers=headers)
+    assert first.status_code == 202, first.text
+    waiting = await site.client.delete(url, headers=headers)
+    await site.driver.run_job(first.json()["data"]["id"])
+    gone = await site.client.delete(url, headers=headers)
+    for again in (waiting, gone):
+        assert (again.status_code, again.content) == (202, first.content)
+        assert again.headers["idempotent-replayed"] == "true"
+    for other in ({}, {"idempotency-key": new_id("req")}, {"idempotency-key": ""}):
+        assert code_of(await site.client.delete(url, headers=other)) == "environment.not_found"
 
 
 ON_PRODUCTION = [("DELETE", ""), *(("POST", f"/{action}") for action in ("suspend", "resume"))]

@@ -65,7 +65,14 @@ def _variable(name: str) -> str:
 
 def _is_excepted(host: str) -> bool:
     for each in _variable("no_proxy").split(","):
-        name = each.strip().lstrip(".").partition(":")[0]
+        name = _host_of(each.strip())
         if name and (name == "*" or host == name or host.endswith(f".{name}")):
             return True
     return False
+
+
+def _host_of(entry: str) -> str:
+    """Without a port. An IPv6 address has several colons, and brackets if a port follows."""
+    if entry.startswith("["):
+        return entry[1:].partition("]")[0]
+    return entry if entry.count(":") > 1 else entry.lstrip(".").partition(":")[0]

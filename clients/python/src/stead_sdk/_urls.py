@@ -1,6 +1,6 @@
 """The few parts of URLs that the client needs. Importing `urllib.parse` takes longer than most requests."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from stead_sdk.errors import ConfigurationError
 
@@ -11,8 +11,8 @@ def percent_encode(text: str) -> str:
     return "".join(chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in text.encode())
 
 
-def query_string(values: Mapping[str, str]) -> str:
-    return "&".join(f"{percent_encode(name)}={percent_encode(value)}" for name, value in values.items())
+def query_string(values: Iterable[tuple[str, str]]) -> str:
+    return "&".join(f"{percent_encode(name)}={percent_encode(value)}" for name, value in values)
 
 
 def split_url(url: str) -> tuple[str, str, str, int, str]:
@@ -28,7 +28,9 @@ def split_url(url: str) -> tuple[str, str, str, int, str]:
     target = rest[end:]
     if not target.startswith("/"):
         target = f"/{target}"
-    if not host or any(character <= " " for character in url) or not (port.isdigit() or not port):
+    # Browsers take a backslash for a slash: they would read another host.
+    is_odd = "\\" in url or any(character <= " " for character in url)
+    if not host or is_odd or (port and not (port.isascii() and port.isdigit())):
         raise ConfigurationError(f"{url!r} is not a URL.")
     return scheme, user, host, int(port or (443 if scheme == "https" else 80)), target
 

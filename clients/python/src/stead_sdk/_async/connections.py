@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 _MOST_IDLE = 10
 _MOST_HEADERS = 200
 _MOST_BYTES = 64 * 1024 * 1024
+_LONGEST_LINE = 8 * 1024 * 1024
 _PART = 65536
+_HEXADECIMAL = b"0123456789abcdefABCDEF"
 
 
 class NotSent(APIConnectionError):
@@ -61,6 +63,8 @@ class AsyncResponseStream:
             *complete, pending = (pending + part).split(b"\n")
             for line in complete:
                 yield line
+            if len(pending) > _LONGEST_LINE:
+                raise APIConnectionError("A line of the response is too long.")
 
     def parts(self) -> AsyncIterator[bytes]:
         """The body as it arrives."""
@@ -159,9 +163,11 @@ class AsyncConnections:
                 if proxy is not None:
                     await connection.open_tunnel(proxy)
                 await stream.start_tls(self._context(), origin.host, timeouts.connect)
-        except OSError as error:
+        except BaseException as error:
             if stream is not None:
                 stream.close()
+            if not isinstance(error, OSError | APIConnectionError):
+                raise
             place = f"{reached.host}:{reached.port}"
             raise NotSent(f"{place} cannot be reached: {error or type(error).__name__}") from error
         return connection
@@ -183,7 +189,8 @@ class _AsyncConnection:
         self._chunked = False
 
     async def open_tunnel(self, proxy: Proxy) -> None:
-        target = f"{self.origin.host}:{self.origin.port}"
+        host = f"[{self.origin.host}]" if ":" in self.origin.host else self.origin.host
+        target = f"{host}:{self.origin.port}"
         lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
         if proxy.authorization:
             lines.append(f"Proxy-Authorization: {proxy.authorization}")
@@ -225,7 +232,7 @@ class _AsyncConnection:
             self._left, self._chunked = 0, False
         elif self._chunked:
             self._left = 0
-        elif length.isdigit():
+        elif _is_number(length):
             self._left = int(length)
         else:
             self._left = None
@@ -265,7 +272,7 @@ class _AsyncConnection:
 
     async def _read_one_head(self) -> tuple[int, dict[str, str]]:
         version, _, rest = (await self._readline()).decode("latin-1").partition(" ")
-        if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
+        if not version.startswith("HTTP/1.") or not _is_number(rest[:3]):
             raise APIConnectionError("The server does not speak HTTP/1.1.")
         headers: dict[str, str] = {}
         for _ in range(_MOST_HEADERS):
@@ -278,10 +285,9 @@ class _AsyncConnection:
 
     async def _read_chunk_size(self) -> int:
         line = (await self._readline()).partition(b";")[0].strip()
-        try:
-            return int(line, 16)
-        except ValueError:
-            raise APIConnectionError("The response cannot be read.") from None
+        if not line or len(line) > 15 or line.strip(_HEXADECIMAL):
+            raise APIConnectionError("The response cannot be read.")
+        return int(line, 16)
 
     async def _read_part(self) -> bytes:
         wanted = _PART if self._left is None else min(_PART, self._left)
@@ -313,4 +319,13 @@ def _head(lines: Iterable[str]) -> bytes:
     found = list(lines)
     if any("\r" in line or "\n" in line for line in found):
         raise ConfigurationError("A header contains a line break.")
-    return "\r\n".join([*found, "", ""]).encode("latin-1")
+    try:
+        return "\r\n".join([*found, "", ""]).encode("latin-1")
+    except UnicodeEncodeError:
+        raise ConfigurationError(
+            "The key, the URL or a header has a character that HTTP does not allow."
+        ) from None
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()

@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from stead_sdk._async.events import AsyncEvents
 from stead_sdk._async.jobs import Reconnects
 from stead_sdk._events import EventParser
 from stead_sdk._model import Model
@@ -31,16 +32,22 @@ async def follow_live(
 ) -> AsyncIterator[LiveEvent[T]]:
     reconnects, is_first = Reconnects(), True
     while True:
+        failure: Exception | None = None
+        events: AsyncEvents | None = None
         try:
-            async for event in client.stream_events(path, EventParser(), query):
+            events = await client.open_events(path, EventParser(), query)
+            if not is_first:
+                yield LiveEvent("reconnected", None, {})
+            is_first = False
+            async for event in events:
                 reconnects.worked()
                 data = json.loads(event.data)
                 yield LiveEvent(event.event, None if event.event in _NOTICES else model(data), data)
         except (APIConnectionError, APIError) as error:
             if is_first and isinstance(error, APIError):
                 raise
-            await reconnects.wait(error)
-        else:
-            await reconnects.wait(None)
-        is_first = False
-        yield LiveEvent("reconnected", None, {})
+            failure = error
+        finally:
+            if events is not None:
+                events.close()
+        await reconnects.wait(failure, events)

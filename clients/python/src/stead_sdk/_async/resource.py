@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from stead_sdk import types
 from stead_sdk._async.jobs import AsyncJobHandle
+from stead_sdk._async.pages import AsyncPager
+from stead_sdk.errors import APIConnectionError
 
 if TYPE_CHECKING:
     from stead_sdk._async.client import AsyncStead
@@ -41,7 +43,11 @@ class AsyncResource:
         """The same methods, which return the raw response as well."""
         return AsyncRawMethods(self)
 
-    def _handle(self, job: Mapping[str, Any], read: Callable[[types.Job], Awaitable[T]]) -> AsyncJobHandle[T]:
+    def _handle(
+        self, job: Mapping[str, Any] | None, read: Callable[[types.Job], Awaitable[T]]
+    ) -> AsyncJobHandle[T]:
+        if job is None or "data" not in job:
+            raise APIConnectionError("The response names no job. Is the address that of the Stead API?")
         data = job["data"]
         # Functions return the short form of a job.
         known = data if "id" in data else {**data, "id": data["job_id"]}
@@ -53,13 +59,19 @@ class AsyncRawMethods:
         self._resource = resource
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[RawResponse]]:
-        client = self._resource._client.with_options()
-        responses: list[Response] = []
-        client._responses = responses
-        method = getattr(type(self._resource)(client), name)
+        resource = type(self._resource)
+        getattr(resource, name)
 
         async def call(*args: Any, **fields: Any) -> RawResponse:
-            parsed = await method(*args, **fields)
+            """Of a list, the first page."""
+            client = self._resource._client.with_options()
+            responses: list[Response] = []
+            client._responses = responses
+            found = getattr(resource(client), name)(*args, **fields)
+            if hasattr(found, "__anext__"):
+                raise TypeError(f"`{name}` returns a stream, which has no raw response.")
+            parsed = await found.page() if isinstance(found, AsyncPager) else await found
+            client._responses = None
             return RawResponse(responses[-1], parsed)
 
         return call

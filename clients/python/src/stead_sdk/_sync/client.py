@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stead_sdk import types
-from stead_sdk._events import EventParser, ServerSentEvent
+from stead_sdk._events import EventParser
 from stead_sdk._io_sync import sleep
 from stead_sdk._model import Model
 from stead_sdk._omit import given
+from stead_sdk._repeats import NOT_REPEATABLE
 from stead_sdk._retries import Failure, Idempotent, read_retry_after, wait_before_retry
 from stead_sdk._sync.connections import Connections, NotSent, Response, Timeouts
+from stead_sdk._sync.events import Events
 from stead_sdk._sync.resources import Resources
 from stead_sdk._urls import percent_encode, query_string
 from stead_sdk._version import __version__
@@ -123,9 +125,10 @@ class Stead(Resources):
         """Send any request, and return the raw response. An error of the API is raised.
 
         `idempotent` says whether the request may be repeated if no response arrives: `natural` (the default
-        for GET, PUT and DELETE), `key` (with an `Idempotency-Key`, the default for POST) or `none`.
+        for GET and PUT), `key` (with an `Idempotency-Key`, the default for POST and DELETE) or `none` (the
+        default for PATCH, and for the few operations without a credential, which ignore the key).
         """
-        kind = idempotent or _DEFAULTS.get(method, "none")
+        kind = idempotent or _default_of(method, path)
         url, headers = self._prepare(path, query)
         if kind == "key":
             headers["Idempotency-Key"] = self._idempotency_key or f"stead-python-retry-{os.urandom(16).hex()}"
@@ -140,7 +143,8 @@ class Stead(Resources):
                 if self._responses is not None:
                     self._responses.append(response)
                 return response
-            if may_be_done and method == "DELETE" and failure.status == 404:
+            only_deletes = method == "DELETE" and kind == "natural" and not data
+            if may_be_done and only_deletes and failure.status == 404:
                 # An earlier attempt, whose response was lost, has deleted it.
                 return Response(204, {}, b"")
             wait = wait_before_retry(failure, attempt, kind)
@@ -158,37 +162,37 @@ class Stead(Resources):
             response = self._connections.send(method, url, headers, body, timeouts=self._timeouts)
         except APIConnectionError as error:
             return error, Failure(was_sent=not isinstance(error, NotSent))
-        if response.status < 400:
+        if response.status < 300 or response.status == 304:
             return response, Failure(response.status)
+        if response.status < 400:
+            to = response.headers.get("location", "")
+            message = f"The server redirects to {to!r}. Is the address that of the Stead API?"
+            return APIConnectionError(message), Failure(response.status)
         found = error_of(response.status, response.json(), response.request_id)
         after = read_retry_after(response.headers.get("retry-after"))
         return found, Failure(response.status, found.type, found.code, after)
 
-    def stream_events(
+    def open_events(
         self, path: str, parser: EventParser, query: Mapping[str, object] | None = None
-    ) -> Iterator[ServerSentEvent]:
-        """The events of one connection. `parser` remembers the last one, for the next connection."""
+    ) -> Events:
+        """Open a stream. `parser` knows the last event of the previous connection."""
         url, headers = self._prepare(path, query)
         headers |= {"Accept": "text/event-stream", "Cache-Control": "no-cache"}
         if parser.last_id:
             headers["Last-Event-ID"] = parser.last_id
         response = self._connections.stream("GET", url, headers, timeouts=self._timeouts)
+        if response.status == 200:
+            return Events(response, parser)
         try:
-            if response.status != 200:
-                whole = response.read()
-                raise error_of(whole.status, whole.json(), whole.request_id)
-            lines = EventParser(last_id=parser.last_id)
-            for line in response.lines():
-                event = lines.feed(line)
-                if event is not None:
-                    parser.last_id = event.id
-                    yield event
+            whole = response.read()
         finally:
             response.close()
+        raise error_of(whole.status, whole.json(), whole.request_id)
 
     def download(self, url: str) -> Iterator[bytes]:
         """The content of a URL that a job has returned, in parts. The key is not sent."""
-        response = self._connections.stream("GET", url, {"User-Agent": self._headers["User-Agent"]})
+        headers = {"User-Agent": self._headers["User-Agent"]}
+        response = self._connections.stream("GET", url, headers, timeouts=self._timeouts)
         try:
             if response.status != 200:
                 raise APIConnectionError(f"The download was refused with status {response.status}.")
@@ -210,7 +214,9 @@ class Stead(Resources):
             with open(file, "rb") as opened:  # noqa: ASYNC230, PTH123
                 parts = _parts(opened, size, on_progress)
                 try:
-                    response = self._connections.send(upload.method, upload.url, headers, parts)
+                    response = self._connections.send(
+                        upload.method, upload.url, headers, parts, timeouts=self._timeouts
+                    )
                     failure = Failure(response.status)
                 except APIConnectionError as error:
                     if attempt >= self.max_retries:
@@ -235,28 +241,45 @@ class Stead(Resources):
         may_lack_body: bool = False,
         idempotent: Idempotent = "natural",
     ) -> Any:
-        """The JSON of a response, or None if it has none."""
+        """The JSON of a response, or None for one without content."""
         sent = None if body is None else given(body)
         if may_lack_body and not sent:
             sent = None
         response = self.request(method, path, query=query, body=sent, idempotent=idempotent)
-        if not response.body:
+        if response.status == 204:
             return None
         read = response.json()
         if not isinstance(read, dict):
             raise APIConnectionError("The response is not JSON. Is the address that of the Stead API?")
         return read
 
+    def _limit_to(self, seconds: float) -> None:
+        """For a client of `with_options`: each attempt takes at most about so long."""
+        connect, read = self._timeouts
+        self._timeouts = Timeouts(min(connect, seconds), min(read, seconds))
+
     def _prepare(self, path: str, query: Mapping[str, object] | None) -> tuple[str, dict[str, str]]:
         headers = dict(self._headers)
         if self._api_key:
             headers["Authorization"] = f"Bearer {self._api_key}"
-        sent = {name: _text(value) for name, value in given(query or {}).items() if value is not None}
+        if not path.startswith("/"):
+            # It would become part of the name of the host, and the key would be sent there.
+            raise ConfigurationError("A path begins with a slash.")
+        sent = [
+            (name, _text(each))
+            for name, value in given(query or {}).items()
+            if value is not None
+            for each in (value if isinstance(value, list | tuple) else (value,))
+        ]
         url = f"{self.base_url}{path}"
         return (f"{url}?{query_string(sent)}" if sent else url), headers
 
 
-_DEFAULTS: dict[str, Idempotent] = {"GET": "natural", "PUT": "natural", "DELETE": "natural", "POST": "key"}
+_DEFAULTS: dict[str, Idempotent] = {"GET": "natural", "PUT": "natural", "DELETE": "key", "POST": "key"}
+
+
+def _default_of(method: str, path: str) -> Idempotent:
+    return "none" if (method, path.partition("?")[0]) in NOT_REPEATABLE else _DEFAULTS.get(method, "none")
 
 
 def in_path(value: str) -> str:
@@ -267,6 +290,9 @@ def in_path(value: str) -> str:
 
 
 def returned(model: Callable[..., M], response: Any) -> M:
+    """The object in a response."""
+    if response is None or "data" not in response:
+        raise APIConnectionError("The response is not complete. Is the address that of the Stead API?")
     return model(response["data"], response.get("request_id"))
 
 

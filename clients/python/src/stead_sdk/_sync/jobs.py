@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 from stead_sdk import types
 from stead_sdk._events import EventParser, ServerSentEvent
 from stead_sdk._io_sync import sleep
+from stead_sdk._sync.events import Events
 from stead_sdk.errors import APIConnectionError, APIError, JobFailed, JobTimeout
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ T = TypeVar("T")
 FINAL = ("succeeded", "failed")
 _MOST_FAILURES = 8
 _LONGEST_WAIT = 5.0
+_LONGEST_OUTAGE = 300.0
+"""How long `wait` goes on asking a server that does not answer."""
 
 
 class JobEvent(NamedTuple):
@@ -64,68 +67,99 @@ class JobHandle(Generic[T]):
             yield event
 
     def wait(self, timeout: float | None = None) -> types.Job:
-        """Wait until the job has ended. A job that fails raises `JobFailed`; one that has not ended after
-        `timeout` seconds raises `JobTimeout`, and goes on."""
+        """Wait until the job has ended, also if the server cannot be reached for some minutes. A job that
+        fails raises `JobFailed`; one that has not ended after `timeout` seconds raises `JobTimeout`, and goes
+        on."""
         ends = None if timeout is None else time.monotonic() + timeout
-        pause = 0.2
-        while (self.refresh()).status not in FINAL:
-            if ends is not None and time.monotonic() >= ends:
+        pause, answered = 0.2, time.monotonic()
+        while True:
+            try:
+                if self._has_ended(ends):
+                    break
+                answered = time.monotonic()
+            except (APIConnectionError, APIError) as error:
+                if not is_transient(error) or time.monotonic() - answered > _LONGEST_OUTAGE:
+                    raise
+            now = time.monotonic()
+            if ends is not None and now >= ends:
                 raise JobTimeout(self.job)
-            sleep(pause if ends is None else max(0.01, min(pause, ends - time.monotonic())))
+            sleep(pause if ends is None else max(0.01, min(pause, ends - now)))
             pause = min(_LONGEST_WAIT, pause * 1.5)
-        if self.job.status == "failed":
+        if self.job.status == "failed" or self.job.error:
             raise JobFailed(self.job)
         return self.job
+
+    def _has_ended(self, ends: float | None) -> bool:
+        """Ask once, and not longer than the caller waits. A status that this version does not know is final
+        if the progress says so."""
+        client = self._client.with_options(max_retries=0)
+        if ends is not None:
+            client._limit_to(max(1.0, ends - time.monotonic()))
+        self.job = client.jobs.get(self.id)
+        return self.job.status in FINAL or (self.job.progress or 0) >= 1
 
     def result(self, timeout: float | None = None) -> T:
         """Wait, and return what the job has created; or its result, if it creates nothing."""
         return self._read(self.wait(timeout))
 
 
+def is_transient(error: Exception) -> bool:
+    """Whether the same request may succeed later."""
+    return not isinstance(error, APIError) or error.status >= 500 or error.status == 429
+
+
 class Reconnects:
     """When a stream that has ended is opened again, and when that is given up."""
 
     def __init__(self) -> None:
-        self._failures, self._began = 0, time.monotonic()
+        self._failures = 0
 
     def worked(self) -> None:
         self._failures = 0
 
-    def wait(self, error: Exception | None) -> None:
-        """Wait before the next connection, or raise what ended the last one."""
-        if isinstance(error, APIError) and error.status < 500 and error.status != 429:
+    def wait(self, error: Exception | None, events: Events | None) -> None:
+        """Wait before the next connection, or raise what ended the last one. `events` is None if it was not
+        opened."""
+        if error is not None and not is_transient(error):
             raise error
-        if time.monotonic() - self._began > _LONGEST_WAIT:
+        if events is not None and events.seconds_open(error) > _LONGEST_WAIT:
             # It worked for a while: a quiet stream behind a proxy that ends long connections.
             self._failures = 0
         self._failures += 1
         if self._failures >= _MOST_FAILURES:
             raise error or APIConnectionError("The stream ended repeatedly without an event.")
         sleep(min(_LONGEST_WAIT, 0.1 * 2**self._failures))
-        self._began = time.monotonic()
 
 
 def follow(client: "Stead", job_id: str, after: str = "") -> Iterator[JobEvent]:
     parser, reconnects = EventParser(last_id=after), Reconnects()
     while True:
         failure: Exception | None = None
+        events: Events | None = None
         try:
-            for event in client.stream_events(f"/v1/jobs/{job_id}/stream", parser):
+            events = client.open_events(f"/v1/jobs/{job_id}/stream", parser)
+            for event in events:
                 reconnects.worked()
-                yield _job_event(event)
+                known = _job_event(event)
+                if known is not None:
+                    yield known
                 if event.event == "done":
                     return
         except (APIConnectionError, APIError) as error:
             failure = error
-        reconnects.wait(failure)
+        finally:
+            if events is not None:
+                events.close()
+        reconnects.wait(failure, events)
 
 
-def _job_event(event: ServerSentEvent) -> JobEvent:
+def _job_event(event: ServerSentEvent) -> JobEvent | None:
+    """None for a kind that this version does not know."""
     if event.event == "job":
         return JobEvent("job", event.id, job=types.Job(json.loads(event.data)))
     if event.event == "done":
         return JobEvent("done", event.id)
-    return JobEvent("output", event.id, line=event.data)
+    return JobEvent("output", event.id, line=event.data) if event.event == "message" else None
 
 
 def field_of(job: types.Job, name: str) -> str:

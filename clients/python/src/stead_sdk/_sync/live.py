@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from stead_sdk._events import EventParser
 from stead_sdk._model import Model
+from stead_sdk._sync.events import Events
 from stead_sdk._sync.jobs import Reconnects
 from stead_sdk.errors import APIConnectionError, APIError
 
@@ -32,16 +33,22 @@ def follow_live(
 ) -> Iterator[LiveEvent[T]]:
     reconnects, is_first = Reconnects(), True
     while True:
+        failure: Exception | None = None
+        events: Events | None = None
         try:
-            for event in client.stream_events(path, EventParser(), query):
+            events = client.open_events(path, EventParser(), query)
+            if not is_first:
+                yield LiveEvent("reconnected", None, {})
+            is_first = False
+            for event in events:
                 reconnects.worked()
                 data = json.loads(event.data)
                 yield LiveEvent(event.event, None if event.event in _NOTICES else model(data), data)
         except (APIConnectionError, APIError) as error:
             if is_first and isinstance(error, APIError):
                 raise
-            reconnects.wait(error)
-        else:
-            reconnects.wait(None)
-        is_first = False
-        yield LiveEvent("reconnected", None, {})
+            failure = error
+        finally:
+            if events is not None:
+                events.close()
+        reconnects.wait(failure, events)

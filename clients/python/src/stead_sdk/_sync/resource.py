@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from stead_sdk import types
 from stead_sdk._sync.jobs import JobHandle
+from stead_sdk._sync.pages import Pager
+from stead_sdk.errors import APIConnectionError
 
 if TYPE_CHECKING:
     from stead_sdk._sync.client import Stead
@@ -42,7 +44,9 @@ class Resource:
         """The same methods, which return the raw response as well."""
         return RawMethods(self)
 
-    def _handle(self, job: Mapping[str, Any], read: Callable[[types.Job], T]) -> JobHandle[T]:
+    def _handle(self, job: Mapping[str, Any] | None, read: Callable[[types.Job], T]) -> JobHandle[T]:
+        if job is None or "data" not in job:
+            raise APIConnectionError("The response names no job. Is the address that of the Stead API?")
         data = job["data"]
         # Functions return the short form of a job.
         known = data if "id" in data else {**data, "id": data["job_id"]}
@@ -54,13 +58,19 @@ class RawMethods:
         self._resource = resource
 
     def __getattr__(self, name: str) -> Callable[..., RawResponse]:
-        client = self._resource._client.with_options()
-        responses: list[Response] = []
-        client._responses = responses
-        method = getattr(type(self._resource)(client), name)
+        resource = type(self._resource)
+        getattr(resource, name)
 
         def call(*args: Any, **fields: Any) -> RawResponse:
-            parsed = method(*args, **fields)
+            """Of a list, the first page."""
+            client = self._resource._client.with_options()
+            responses: list[Response] = []
+            client._responses = responses
+            found = getattr(resource(client), name)(*args, **fields)
+            if hasattr(found, "__next__"):
+                raise TypeError(f"`{name}` returns a stream, which has no raw response.")
+            parsed = found.page() if isinstance(found, Pager) else found
+            client._responses = None
             return RawResponse(responses[-1], parsed)
 
         return call
