@@ -150,7 +150,7 @@ async def _see(reader: Reader) -> None:
         raise CouldNotRun(str(failure)) from None
 
 
-def _commands_of_the_readme() -> tuple[Command, Command]:
+def commands_of_the_readme() -> tuple[Command, Command]:
     """Those that prepare and start; the one that installs packages of the system comes before."""
     _, setup, dev = islice(read_commands((_ROOT / "README.md").read_text()), 3)
     return setup, dev
@@ -159,7 +159,7 @@ def _commands_of_the_readme() -> tuple[Command, Command]:
 def _measure() -> None:
     if not _succeeds("git", "-C", str(_ROOT), "diff", "--quiet", "HEAD"):
         print("changes that are not committed are not measured", file=sys.stderr)
-    setup, dev = _commands_of_the_readme()
+    setup, dev = commands_of_the_readme()
     with _scratch() as scratch, ExitStack() as ending:
         clone, watch = Clone(scratch), Stopwatch()
         with watch.step("git clone"):
