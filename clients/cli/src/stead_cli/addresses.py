@@ -22,7 +22,15 @@ def is_loopback(host: str) -> bool:
 
 def require_private_address(base_url: str) -> None:
     """Raise for an address over which everybody on the way could read the key."""
-    scheme, _, host, _, _ = split_url(base_url)
+    origin = _origin(base_url)
+    if origin is None:
+        raise CliError(
+            f"{base_url} is not the address of an installation.",
+            code="address.invalid",
+            fix="Give the scheme and the host only: https://api.example.com",
+            exit_code=2,
+        )
+    scheme, host, _ = origin
     if scheme == "http" and not is_loopback(host) and os.environ.get("STEAD_ALLOW_HTTP") != "1":
         raise CliError(
             f"{base_url} is not encrypted: others could read the key.",
@@ -33,5 +41,12 @@ def require_private_address(base_url: str) -> None:
 
 
 def has_same_origin(url: str, other: str) -> bool:
-    first, second = split_url(url), split_url(other)
-    return (first[0], *first[2:4]) == (second[0], *second[2:4])
+    first = _origin(url)
+    return first is not None and first == _origin(other)
+
+
+def _origin(url: str) -> tuple[str, str, int] | None:
+    """Scheme, host and port; None for a URL that others read differently: to a browser, a backslash is a
+    slash."""
+    scheme, user, host, port, _ = split_url(url)
+    return None if user or "\\" in url or "@" in host else (scheme, host, port)

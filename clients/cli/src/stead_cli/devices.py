@@ -10,12 +10,13 @@ import time
 from stead_cli.addresses import has_same_origin
 from stead_cli.failures import NEEDS_INPUT, REFUSED, CliError
 from stead_cli.session import Session
-from stead_sdk import Stead, error_codes, types
+from stead_sdk import Stead, error_codes, errors, types
 
 SCOPES = ("*", "credentials:read", "keys:read", "keys:write")
 """Everything, and what that leaves out: where to connect to (`stead ssh`), and keys (`stead keys`, and
 `stead logout`, which revokes the own one)."""
 _LONGEST_NAME = 100
+_SLOWER, _LONGEST_PAUSE = 5, 20
 
 
 def sign_in(
@@ -33,12 +34,20 @@ def sign_in(
             import webbrowser
 
             webbrowser.open(asked.verification_uri_complete)
-        ends, interval = time.monotonic() + asked.expires_in, max(1, asked.interval)
+        ends, interval, failures = time.monotonic() + asked.expires_in, max(1, asked.interval), 0
         while time.monotonic() < ends:
-            found = _collect(client, asked.device_code)
+            try:
+                found = _collect(client, asked.device_code)
+                failures = 0
+            except errors.RateLimited:
+                # As RFC 8628 wants it: from now on.
+                found, interval = None, min(interval + _SLOWER, _LONGEST_PAUSE)
+            except (errors.APIConnectionError, errors.ServerFault):
+                # Also the response with the key may be lost. It can be collected again for a minute.
+                found, failures = None, failures + 1
             if found is not None:
                 return {"api_key": found.secret, "key_id": found.key_id, "expires_at": found.expires_at}
-            time.sleep(interval)
+            time.sleep(min(interval * 2.0**failures, _LONGEST_PAUSE))
     raise _too_late()
 
 

@@ -2,16 +2,15 @@
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
-from stead_cli.failures import CliError
+from stead_cli.files import read_file
 from stead_cli.follow import follow
 from stead_cli.session import Command, Session
 from stead_cli.texts import json_text, write_result
-from stead_sdk import types
+from stead_sdk import errors, types
 from stead_sdk._model import Model
 from stead_sdk._sync.client import in_path
 from stead_sdk._sync.jobs import JobHandle, field_of
@@ -96,16 +95,7 @@ class Run:
 
     def run(self) -> None:
         path, body = self._path(self.spec["path"]), self._body()
-        name = next((str(self.given[each]) for each in reversed(self.spec["arguments"])), "")
-        name = name or (self.session.env_id if "{env_id}" in self.spec["path"] else "")
-        name = name or (self.session.site_id if "{site_id}" in self.spec["path"] else "this")
-        self.session.confirm(
-            self.spec["summary"].partition(".")[0],
-            self.spec["destructive"],
-            name,
-            yes=bool(self.given.get("yes")),
-            confirmed=self.given.get("confirm"),
-        )
+        self._confirm()
         kind = self.spec["kind"]
         if kind == "list":
             self._show_list(path)
@@ -123,6 +113,28 @@ class Run:
             )
             self._show(response.json(), response.status)
 
+    def _confirm(self) -> None:
+        """What is taken away is named as it was given, and with the site that it belongs to."""
+        if self.spec["destructive"] == "none":
+            return
+        what, path = self.spec["summary"].partition(".")[0], self.spec["path"]
+        also: tuple[str, ...] = ()
+        name = next((str(self.given[each]) for each in reversed(self.spec["arguments"])), "")
+        if not name and "{env_id}" in path:
+            name, also = self.session.env_name, (self.session.env_id,)
+        if not name and "{site_id}" in path and "site_id" not in self.spec["arguments"]:
+            name, also = self.session.site_name, (self.session.site_id,)
+        elif "{site_id}" in path and "site_id" not in self.spec["arguments"]:
+            what = f"{what} ({name} of {self.session.site_name})"
+        self.session.confirm(
+            what,
+            self.spec["destructive"],
+            name or self.spec["group"],
+            yes=bool(self.given.get("yes")),
+            confirmed=self.given.get("confirm"),
+            also=also,
+        )
+
     def _follow(self, path: str) -> None:
         """One object in each line. Notices, such as that the connection was broken, go to stderr."""
         for event in follow_live(self.session.client, path, self._query(), Model):
@@ -132,15 +144,15 @@ class Run:
                 write_result(json_text(event.data))
 
     def _show(self, answer: Any, status: int) -> None:
-        if self.spec["kind"] == "none":
+        if self.spec["kind"] == "none" or status == 204:
             self.session.show({"ok": True} if self.session.as_json else None)
             self.session.say("Done.")
         elif self.spec["kind"] == "document":
             self.session.show(answer if self.session.as_json else json_text(answer))
         elif self.spec["kind"] == "job" and status == 202:
-            self._wait(answer["data"])
+            self._wait(_data(answer))
         else:
-            self.session.show(answer["data"])
+            self.session.show(_data(answer))
 
     def _wait(self, job: Spec) -> None:
         handle = self._handle(job if "id" in job else {**job, "id": job["job_id"]})
@@ -153,7 +165,7 @@ class Run:
             result: Any = done.to_dict() if self.session.as_json else (done.result or {"job": done.id})
         else:
             names = {name: in_path(field_of(done, name)) for name in read["names"]}
-            result = self.session.client.request("GET", read["path"].format_map(names)).json()["data"]
+            result = _data(self.session.client.request("GET", read["path"].format_map(names)).json())
         self.session.show(result)
 
     def _handle(self, job: Spec) -> JobHandle[types.Job]:
@@ -166,8 +178,8 @@ class Run:
         query["limit"] = min(wanted or 100, 100)
         while True:
             page = self.session.client.request("GET", path, query=query).json()
-            rows += page["data"]
-            cursor = page["pagination"]["next_cursor"]
+            rows += _data(page)
+            cursor = (page.get("pagination") or {}).get("next_cursor")
             if not cursor or (wanted is not None and len(rows) >= wanted):
                 break
             query["cursor"] = cursor
@@ -211,25 +223,43 @@ class Run:
         if field["type"] == "strings":
             given = list(given) or None
         if given is None and field["required"] and name not in body and not self.spec["body_is_optional"]:
-            if field["type"] in ("strings", "json"):
-                self.session.ask(name, flag)
             suffix = "-file" if field["sensitive"] else ""
             given = self.session.ask(name, flag + suffix, hidden=field["sensitive"])
-            return _TYPES.get(field["type"], str)(given)
+            return _typed(given, field, flag)
         if field["type"] == "json" and given is not None:
             return _json(given, flag)
         return given
 
 
+def _data(answer: Any) -> Any:
+    """The content of a response. Another server, or the page of a network, may have answered."""
+    if not isinstance(answer, dict) or "data" not in answer:
+        raise errors.APIConnectionError("The response is not that of the Stead API. Is the address right?")
+    return answer["data"]
+
+
+def _typed(text: str, field: Spec, flag: str) -> Any:
+    """What was typed, as the field needs it: several words, JSON, a number."""
+    kind = field["type"]
+    if kind == "strings":
+        return text.replace(",", " ").split()
+    if kind == "json":
+        return _json(text, flag)
+    if kind == "boolean":
+        return text.strip().lower() in ("y", "yes", "true", "1")
+    try:
+        return _TYPES.get(kind, str)(text)
+    except ValueError:
+        raise click.UsageError(f"{flag} is not a number: {text}") from None
+
+
 def _secret(place: str) -> str:
-    text = sys.stdin.read() if place == "-" else Path(place).read_text()
+    text = sys.stdin.read() if place == "-" else read_file(place)
     return text.rstrip("\r\n")
 
 
 def _json(text: str, flag: str) -> Any:
     try:
-        return json.loads(Path(text[1:]).read_text() if text.startswith("@") else text)
+        return json.loads(read_file(text[1:]) if text.startswith("@") else text)
     except ValueError as error:
         raise click.UsageError(f"{flag} is not JSON: {error}") from None
-    except OSError as error:
-        raise CliError(f"{text[1:]} cannot be read: {error.strerror}") from None

@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 import click
 
 from stead_cli import __version__, settings
-from stead_cli.addresses import require_private_address
-from stead_cli.failures import CliError, NeedsInput
+from stead_cli.addresses import require_private_address, with_scheme
+from stead_cli.failures import NOT_FOUND, USAGE, CliError, NeedsInput
 from stead_cli.texts import json_text, printable, write_notice, write_result
 from stead_sdk import Stead, types
 
 F = TypeVar("F", bound=Callable[..., Any])
+PRODUCTION = "production"
 
 
 class Session:
@@ -24,7 +25,7 @@ class Session:
         self._no_input: bool = bool(options.get("no_input"))
         self._site, self._env = options.get("site"), options.get("env")
         self._ca_file: str | None = options.get("ca_file")
-        self.profile = settings.profile_name(options.get("profile"))
+        self._profile: str | None = options.get("profile") or os.environ.get("STEAD_PROFILE")
 
     @cached_property
     def link(self) -> dict[str, Any]:
@@ -32,12 +33,29 @@ class Session:
         return found[1] if found else {}
 
     @cached_property
+    def profiles(self) -> dict[str, dict[str, str]]:
+        return settings.read_profiles()
+
+    @cached_property
+    def profile(self) -> str:
+        """The chosen one; otherwise the default one, or another one if that is of the wanted installation."""
+        chosen, wanted = self.chosen_profile, _base_url_variable() or self.link.get("base_url")
+        if self._profile or not wanted or self.profiles.get(chosen, {}).get("base_url") == wanted:
+            return chosen
+        fitting = sorted(name for name, each in self.profiles.items() if each.get("base_url") == wanted)
+        return fitting[0] if fitting else chosen
+
+    @property
+    def chosen_profile(self) -> str:
+        return self._profile or settings.DEFAULT_PROFILE
+
+    @property
     def stored(self) -> dict[str, str]:
-        return settings.read_profiles().get(self.profile, {})
+        return self.profiles.get(self.profile, {})
 
     @property
     def base_url(self) -> str:
-        found = os.environ.get("STEAD_BASE_URL") or self._linked_url() or self.stored.get("base_url")
+        found = _base_url_variable() or self._linked_url() or self.stored.get("base_url")
         if not found:
             raise NeedsInput(
                 "No installation is known.", "Sign in with `stead login`, or set STEAD_BASE_URL."
@@ -48,7 +66,7 @@ class Session:
         """The installation of the link, if it is one of this person. Whoever wrote the folder wrote the link:
         it must not decide where a key is sent."""
         linked = self.link.get("base_url")
-        if not linked or any(each.get("base_url") == linked for each in settings.read_profiles().values()):
+        if not linked or any(each.get("base_url") == linked for each in self.profiles.values()):
             return linked
         raise NeedsInput(
             f"The folder is linked to a site of {linked}, where you are not signed in.",
@@ -57,13 +75,33 @@ class Session:
 
     @property
     def api_key(self) -> str:
-        found = os.environ.get("STEAD_API_KEY")
-        if not found and self.stored.get("base_url") == self.base_url:
+        found, address = os.environ.get("STEAD_API_KEY"), self.base_url
+        if found:
+            self._require_known_target()
+        elif self.stored.get("base_url") == address:
             # A key is never sent to another installation than the one it was stored for.
             found = self.stored.get("api_key")
         if not found:
-            raise NeedsInput("You are not signed in.", "Sign in with `stead login`, or set STEAD_API_KEY.")
+            raise NeedsInput(
+                f"You are not signed in to {address} with the profile {self.profile}.",
+                f"Sign in with `stead login --base-url {address}`, or set STEAD_API_KEY.",
+            )
         return found
+
+    def _require_known_target(self) -> None:
+        """The key of the variable is of an installation that nobody named: a folder must not choose it."""
+        linked = None if _base_url_variable() else self.link.get("base_url")
+        usual = self.profiles.get(self.chosen_profile, {}).get("base_url")
+        if linked and linked != usual:
+            raise NeedsInput(
+                f"STEAD_API_KEY is set, and the folder is linked to {linked}. Is the key for it?",
+                "Set STEAD_BASE_URL to the installation of the key, or unset STEAD_API_KEY.",
+            )
+
+    @property
+    def key_expires_at(self) -> str | None:
+        """When the key in use ends, if that is known: of one that was made for this machine."""
+        return None if os.environ.get("STEAD_API_KEY") else self.stored.get("expires_at")
 
     @cached_property
     def client(self) -> Stead:
@@ -114,15 +152,47 @@ class Session:
         return self.find_site(str(found)).id if not str(found).startswith("site_") else str(found)
 
     @property
+    def site_name(self) -> str:
+        """The site as people call it."""
+        given = self._site or os.environ.get("STEAD_SITE")
+        return str(given or self.link.get("domain") or self.site_id)
+
+    @cached_property
     def env_id(self) -> str:
-        return str(self._env or os.environ.get("STEAD_ENV") or self.link.get("env_id") or "production")
+        return self.find_environment(self.env_name)
+
+    @property
+    def env_name(self) -> str:
+        """The environment as it was given."""
+        site = self._site or os.environ.get("STEAD_SITE")
+        is_linked = not site or site in (self.link.get("site_id"), self.link.get("domain"))
+        linked = self.link.get("env_id") if is_linked else None
+        return str(self._env or os.environ.get("STEAD_ENV") or linked or PRODUCTION)
+
+    def find_environment(self, name: str) -> str:
+        """The id of an environment, from its id, type, branch or host. Production is known by its name."""
+        if name == PRODUCTION or name.startswith("env_"):
+            return name
+        listed = list(self.client.environments.list(self.site_id))
+        found = [each for each in listed if name in _names_of(each)]
+        if len(found) == 1:
+            return found[0].id
+        candidates = ", ".join(f"{each.branch or each.type} ({each.id})" for each in found or listed)
+        raise CliError(
+            f"{len(found)} environments are called {name}." if found else f"There is no environment {name}.",
+            code="environment.ambiguous" if found else "environment.not_found",
+            fix=f"Give one with --env: {', '.join(filter(None, [PRODUCTION, candidates]))}",
+            exit_code=USAGE if found else NOT_FOUND,
+        )
 
     def find_site(self, name: str) -> types.Site:
         """A site by its id, domain or slug."""
         if name.startswith("site_"):
             return self.client.sites.get(name)
-        for site in self.client.sites.list(limit=100):
-            if name.lower() in (site.domain, site.slug):
+        wanted = name.lower().rstrip(".")
+        sites = self.client.sites
+        for site in sites.list(domain=wanted) if "." in wanted else sites.list(q=wanted, limit=100):
+            if "." in wanted or wanted == site.slug:
                 return site
         raise CliError(
             f"There is no site {name}.",
@@ -158,9 +228,11 @@ class Session:
             )
         return str(click.prompt(question, hide_input=hidden, err=True))
 
-    def confirm(self, what: str, level: str, name: str, *, yes: bool, confirmed: str | None) -> None:
-        """Ask before something is taken away. What is lost must be named."""
-        if level == "none" or (yes and level == "reversible") or (confirmed and confirmed == name):
+    def confirm(
+        self, what: str, level: str, name: str, *, yes: bool, confirmed: str | None, also: Sequence[str] = ()
+    ) -> None:
+        """Ask before something is taken away. What is lost must be named; `also` has other names of it."""
+        if level == "none" or (yes and level == "reversible") or (confirmed and confirmed in (name, *also)):
             return
         if level == "irreversible":
             flag = f"--confirm {name}"
@@ -170,13 +242,24 @@ class Session:
                 )
             if not self.can_ask:
                 raise NeedsInput(f"{what} cannot be undone.", f"Give {flag}.")
-            if click.prompt(f"{what} cannot be undone. Type {name} to confirm", err=True) != name:
+            typed = click.prompt(f"{what} cannot be undone. Type {name} to confirm", err=True)
+            if typed not in (name, *also):
                 raise CliError("Nothing was changed.", code="confirm.mismatch")
             return
         if not self.can_ask:
             raise NeedsInput(f"{what} needs a confirmation.", "Give --yes.")
         if not click.confirm(f"{what}?", err=True):
             raise CliError("Nothing was changed.", code="confirm.declined")
+
+
+def _base_url_variable() -> str | None:
+    given = os.environ.get("STEAD_BASE_URL")
+    return with_scheme(given) if given else None
+
+
+def _names_of(environment: types.Environment) -> tuple[str | None, ...]:
+    host = environment.subdomain
+    return environment.type, environment.branch, host, host.partition(".")[0]
 
 
 def show_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
@@ -225,7 +308,9 @@ def common_options() -> list[click.Parameter]:
 def site_options(*, environment: bool = True) -> list[click.Parameter]:
     found: list[click.Parameter] = [click.Option(["--site"], help="The id or domain of the site.")]
     if environment:
-        found.append(click.Option(["--env"], help="The environment; by default production."))
+        found.append(
+            click.Option(["--env"], help="The environment: its id, type or branch; by default production.")
+        )
     return found
 
 
@@ -249,5 +334,5 @@ class Command(click.Command):
         if session.may_remind:
             from stead_cli.updates import remind
 
-            remind(session.client)
+            remind(session.client, session.key_expires_at)
         return result

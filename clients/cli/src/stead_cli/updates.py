@@ -1,4 +1,5 @@
-"""Tells people once a day that there is another version of the program. Nothing is updated."""
+"""Tells people once a day that there is another version of the program, or that their key ends soon. Nothing
+is updated."""
 
 import re
 import time
@@ -8,14 +9,18 @@ from stead_cli.texts import write_notice
 from stead_sdk import Stead, errors
 
 DAY = 86_400.0
+_WARNED_BEFORE = 7 * DAY
 _VERSION = re.compile(r"\d{1,6}(?:\.\d{1,6}){1,3}")
 
 
-def remind(client: Stead) -> None:
+def remind(client: Stead, key_expires_at: str | None = None) -> None:
     """Ask the installation which version it is made with. A failure is of no interest."""
     try:
         if not _is_due():
             return
+        soon = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + _WARNED_BEFORE))
+        if key_expires_at is not None and key_expires_at[:19] < soon:
+            write_notice(f"\nYour key ends at {key_expires_at}. `stead login` makes a new one.")
         quick = client.with_options(max_retries=0, timeout=2)
         found = str(quick.request("GET", "/docs/clients.json").json()["cli"])
     except (OSError, ValueError, KeyError, TypeError, errors.SteadError):

@@ -2,27 +2,31 @@
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
+from stead_cli.files import read_file
 from stead_cli.session import Command, Session
 from stead_cli.texts import escape_json, write_result
+from stead_sdk._urls import query_string
 
 
 def _api(session: Session, method: str, path: str, data: str | None, query: tuple[str, ...]) -> None:
     body: Any = None
     if data is not None:
-        text = sys.stdin.read() if data == "-" else Path(data[1:]).read_text() if data[:1] == "@" else data
+        text = sys.stdin.read() if data == "-" else read_file(data[1:]) if data[:1] == "@" else data
         try:
             body = json.loads(text)
         except ValueError as error:
             raise click.UsageError(f"--data is not JSON: {error}") from None
     target = path if path.startswith("/") else f"/{path}"
     target = target if target.startswith("/v1/") else f"/v1{target}"
-    pairs = dict(each.partition("=")[::2] for each in query)
-    response = session.client.request(method.upper(), target, query=pairs, body=body)
+    for each in query:
+        # Not as a mapping: a name may come more than once.
+        name, _, value = each.partition("=")
+        target += f"{'&' if '?' in target else '?'}{query_string({name: value})}"
+    response = session.client.request(method.upper(), target, body=body)
     write_result(escape_json(response.body.decode("utf-8", "replace")))
 
 

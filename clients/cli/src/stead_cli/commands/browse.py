@@ -11,9 +11,12 @@ def _open(session: Session) -> None:
     if session.env_id != "production":
         url = f"https://{session.client.environments.get(site.id, session.env_id).subdomain}/"
     if session.can_ask:
-        import webbrowser
+        from stead_cli.devices import has_browser
 
-        webbrowser.open(url)
+        if has_browser():
+            import webbrowser
+
+            webbrowser.open(url)
     session.show({"url": url} if session.as_json else url)
 
 

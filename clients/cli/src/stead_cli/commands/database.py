@@ -41,7 +41,7 @@ def _converse(session: Session, limit: int) -> None:
         lines = []
         try:
             _query(session, statement, limit)
-        except errors.APIError as error:
+        except (click.UsageError, errors.SteadError) as error:
             session.tell(f"error: {describe(error)['message']}")
 
 

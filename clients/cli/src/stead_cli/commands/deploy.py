@@ -13,7 +13,7 @@ from stead_cli.failures import CliError
 from stead_cli.follow import follow
 from stead_cli.packing import pack
 from stead_cli.session import Command, Session
-from stead_sdk import types
+from stead_sdk import errors, types
 from stead_sdk._sync.jobs import JobHandle
 
 _APPEARS_WITHIN = 30.0
@@ -46,8 +46,9 @@ def _deploy(
     if detach:
         session.show(handle.job.to_dict() if session.as_json else handle.id)
         return
+    ends = None if wait_timeout is None else time.monotonic() + wait_timeout
     built = follow(session, handle, timeout=wait_timeout)
-    deployed = _follow_deployment(session, site, env, built)
+    deployed = _follow_deployment(session, site, env, built, ends)
     result = {**(built.result or {}), **(deployed.result or {}), "site_id": site.id}
     url = str(result.get("url") or _url_of(session, site, env))
     session.say(f"Live: {url}")
@@ -59,9 +60,20 @@ def _upload(session: Session, site: types.Site, root: Path) -> types.Upload:
     os.close(descriptor)
     archive = Path(name)
     try:
-        packed = pack(root, archive)
+        try:
+            packed = pack(root, archive)
+        except OSError as error:
+            raise CliError(
+                f"{error.filename or root} cannot be packed: {error.strerror or error}",
+                code="deploy.unreadable",
+            ) from None
         if not packed.files:
-            raise CliError(f"{root} contains no files to publish.", code="deploy.empty")
+            raise CliError(
+                f"{root} contains no files to publish.",
+                code="deploy.empty",
+                fix="Rules in .gitignore, also of the repository around it, may leave out all of them."
+                " Lines in .steadignore have the last word: !*.html",
+            )
         files = "1 file" if packed.files == 1 else f"{packed.files} files"
         session.say(f"Packed {files} ({_size(archive.stat().st_size)}).")
         return session.client.upload_file(site.id, archive, Progress(session).show)
@@ -69,16 +81,21 @@ def _upload(session: Session, site: types.Site, root: Path) -> types.Upload:
         archive.unlink(missing_ok=True)
 
 
-def _follow_deployment(session: Session, site: types.Site, env: str, built: types.Job) -> types.Job:
-    """A build with `auto_deploy` starts another job when it ends."""
+def _follow_deployment(
+    session: Session, site: types.Site, env: str, built: types.Job, ends: float | None
+) -> types.Job:
+    """A build with `auto_deploy` starts another job when it ends. `ends` is when nobody waits any more."""
     wanted = (built.result or {}).get("deployment_id")
-    ends = time.monotonic() + _APPEARS_WITHIN
-    while wanted and time.monotonic() < ends:
+    appears_until = time.monotonic() + _APPEARS_WITHIN
+    while wanted and time.monotonic() < appears_until:
         for deployment in session.client.deployments.list(site.id, env, limit=20).page().data:
             if deployment.id == wanted and deployment.job_id:
                 job = session.client.jobs.get(deployment.job_id)
                 handle: JobHandle[types.Job] = JobHandle(session.client, job, lambda done: done)
-                return follow(session, handle)
+                left = None if ends is None else max(0.0, ends - time.monotonic())
+                return follow(session, handle, timeout=left)
+        if ends is not None and time.monotonic() >= ends:
+            raise errors.JobTimeout(built)
         time.sleep(0.5)
     raise CliError(
         "The build has succeeded, but its deployment did not begin.",
@@ -126,10 +143,12 @@ deploy = Command(
         click.Option(
             ["--prod"], is_flag=True, help="Deploy to production, whatever the folder is linked to."
         ),
-        click.Option(["--message", "-m"], help="Shown in the output."),
+        click.Option(["--message", "-m"], help="Shown in the output; it is not stored."),
         click.Option(["--builder"], help="`static` or `cms`; by default what the site needs."),
         click.Option(["--detach"], is_flag=True, help="Do not wait: print the id of the job."),
-        click.Option(["--wait-timeout"], type=float, help="Seconds to wait for the build."),
+        click.Option(
+            ["--wait-timeout"], type=float, help="Seconds to wait for the build and the deployment."
+        ),
     ],
     site=True,
     environment=True,

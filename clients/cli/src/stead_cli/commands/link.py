@@ -36,11 +36,13 @@ def _init(session: Session, domain: str | None, site_profile: str, php: str | No
 
 def _link(session: Session, name: str | None, environment: str | None) -> None:
     if name is None:
-        sites = session.client.sites.list(limit=100).page().data
         if not session.can_ask:
             raise NeedsInput("Which site?", "Give its domain: stead link DOMAIN")
-        for site in sites:
+        sites = session.client.sites.list(limit=100).page()
+        for site in sites.data:
             session.say(f"  {site.domain}  {site.id}")
+        if sites.next_cursor:
+            session.say("There are more: `stead sites list --all`.")
         name = session.ask("The site to link", "DOMAIN")
     link = link_folder(session, session.find_site(name), environment)
     if session.as_json:

@@ -27,19 +27,30 @@ def _login(
         address = session.ask("The address of the installation", "--base-url")
     address = with_scheme(address)
     require_private_address(address)
+    # A linked folder chooses a profile only if it is that of the address.
+    profile = session.profile if session.stored.get("base_url") == address else session.chosen_profile
     if device or (session.can_ask and not with_key):
         stored = sign_in(session, address, opens_browser=not no_browser, scopes=scopes)
-    else:
+    elif with_key:
         stored = {"api_key": _read_key(session)}
+    else:
+        raise NeedsInput(
+            "There is no terminal to ask at.",
+            "Give a key on stdin: stead login --with-key < key.txt; or approve in a browser:"
+            " stead login --device",
+        )
     with session.client_for(address, stored["api_key"]) as client:
         found = _identify(client)
-    profiles = settings.read_profiles()
     trusted = {"ca_file": os.path.abspath(session.ca_file)} if session.ca_file else {}  # noqa: PTH100
-    profiles[session.profile] = {**trusted, "base_url": address, **stored}
-    settings.write_profiles(profiles)
+    with settings.changing_profiles() as profiles:
+        before = profiles.get(profile, {})
+        profiles[profile] = {**trusted, "base_url": address, **stored}
+    if before.get("api_key") != stored["api_key"]:
+        # Nobody else has the key that this machine had.
+        _revoke(session, before)
     session.say(f"Signed in to {address} as {found.get('email') or found['account']}.")
     if session.as_json:
-        session.show({**found, "base_url": address, "profile": session.profile})
+        session.show({**found, "base_url": address, "profile": profile})
 
 
 def _read_key(session: Session) -> str:
@@ -58,15 +69,14 @@ def _read_key(session: Session) -> str:
 
 
 def _logout(session: Session) -> None:
-    profiles = settings.read_profiles()
-    stored = profiles.pop(session.profile, None)
-    if stored is None:
+    if session.profile not in session.profiles:
         session.say("You were not signed in.")
     else:
-        is_revoked = _revoke(session, stored)
-        settings.write_profiles(profiles)
+        is_revoked = _revoke(session, session.stored)
+        with settings.changing_profiles() as profiles:
+            removed = profiles.pop(session.profile, session.stored)
         more = "and revoked" if is_revoked else "but not revoked: see `stead keys list`"
-        session.say(f"The key was removed from this machine, {more}.")
+        session.say(f"The key for {removed.get('base_url')} was removed from this machine, {more}.")
     if session.as_json:
         session.show({"ok": True})
 
@@ -79,7 +89,7 @@ def _revoke(session: Session, stored: dict[str, str]) -> bool:
 
     try:
         with session.client_for(stored["base_url"], stored["api_key"]) as client:
-            client.api_keys.revoke(stored["key_id"])
+            client.with_options(max_retries=0, timeout=10).api_keys.revoke(stored["key_id"])
     except (errors.SteadError, CliError):
         # The key is forgotten in any case.
         return False
@@ -94,6 +104,7 @@ def _whoami(session: Session) -> None:
         "base_url": session.base_url,
         "profile": session.profile,
         "key": f"{key.rpartition('_')[0]}_…{key[-4:]}",
+        "key_expires_at": session.key_expires_at,
         "mode": "test" if session.client.is_test else "live",
         "site": session.link.get("domain"),
     }

@@ -20,23 +20,28 @@ def _rollback(session: Session, deployment: str | None, yes: bool) -> None:
                 exit_code=7,
             )
         deployment = earlier[0].id
-    session.confirm(f"Roll back {env} to {deployment}", "reversible", deployment, yes=yes, confirmed=None)
+    what = f"Roll back {session.env_name} of {session.site_name} to {deployment}"
+    session.confirm(what, "reversible", deployment, yes=yes, confirmed=None)
     done = follow(session, client.deployments.rollback(site, env, deployment))
     result = done.result or {}
     session.show(result if session.as_json else result.get("url") or result.get("deployment_id"))
 
 
 def _promote(session: Session, source: str | None, to: str, yes: bool) -> None:
-    env = source or session.env_id
-    if env == to:
+    env = session.find_environment(source) if source else session.env_id
+    target = session.find_environment(to)
+    if env == target:
         raise CliError(
             f"{env} cannot be promoted to itself.",
             code="usage",
             fix="stead promote ENV [--to ENV]",
             exit_code=2,
         )
-    session.confirm(f"Promote {env} to {to}", "reversible", env, yes=yes, confirmed=None)
-    result = follow(session, session.client.deployments.promote(session.site_id, env, to_env=to)).result or {}
+    session.confirm(
+        f"Promote {source or env} to {to} of {session.site_name}", "reversible", env, yes=yes, confirmed=None
+    )
+    handle = session.client.deployments.promote(session.site_id, env, to_env=target)
+    result = follow(session, handle).result or {}
     session.show(result if session.as_json else result.get("url") or result.get("deployment_id"))
 
 
