@@ -1,12 +1,17 @@
 """`stead` at a terminal: it asks, hides what is secret, and takes no for an answer."""
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
 
+from stead_cli import devices
+from stead_cli.session import Session
 from stead_sdk import Stead
+from tests.clients.fault_proxy import FaultProxy
 from tests.clients.terminal import CTRL_C, Machine
+from tests.patience import slowdown
 from tests.people import Person
 
 
@@ -76,6 +81,78 @@ def test_people_are_asked_for_what_is_missing(machine: Machine, api: str, key: s
     done = machine.at_terminal("teams", "create", answers=[("name", "Typed")])
     assert done.code == 0, done.out
     assert "Typed" in machine.at_terminal("teams", "list").out
+
+
+def test_a_list_is_asked_for_once(machine: Machine, api: str, key: str):
+    sign_in(machine, api, key)
+    made = machine.at_terminal(
+        "keys", "create", "--name", "typed", answers=[("scopes", "sites:read, jobs:read")]
+    )
+    assert made.code == 0, made.out
+    [found] = [each for each in machine.stead("keys", "list", "--json").json if each["name"] == "typed"]
+    assert found["scopes"] == ["sites:read", "jobs:read"]
+
+
+def test_json_is_asked_for_once(machine: Machine, api: str, key: str):
+    sign_in(machine, api, key)
+    words = ("access", "ssh-keys-replace", "--site", "site_" + "0" * 26)
+    wrong = machine.at_terminal(*words, answers=[("keys", "{")])
+    assert wrong.code == 2, wrong.out
+    missing = machine.at_terminal(*words, answers=[("keys", "[]")])
+    assert missing.code == 5, missing.out
+
+
+def test_a_mistake_does_not_end_the_shell(machine: Machine, api: str, key: str):
+    sign_in(machine, api, key)
+    machine.variables["STEAD_SITE"] = "site_" + "0" * 26
+    answers = [("sql> ", ";"), ("A statement is needed", ""), ("sql> ", "select 1;"), ("sql> ", "exit")]
+    done = machine.at_terminal("db", "shell", answers=answers)
+    assert done.code == 0, done.out
+
+
+async def test_signing_in_again_revokes_the_key_before(machine: Machine, api: str, person: Person, key: str):
+    session = person.session.headers["authorization"].removeprefix("Bearer ")
+    with Stead(session, base_url=api) as browser:
+        before = browser.api_keys.create(name="this machine", scopes=["*", "keys:write"])
+        file = Path(machine.environment["HOME"]) / ".config" / "stead" / "config.toml"
+        file.parent.mkdir(parents=True)
+        stored = {"base_url": api, "api_key": before.secret, "key_id": before.id}
+        lines = [f'{name} = "{value}"' for name, value in stored.items()]
+        file.write_text("\n".join(["[profiles.default]", *lines]))
+        done = machine.stead("login", "--with-key", given=key)
+        assert done.code == 0, done.err
+        revoked = [each.id for each in browser.api_keys.list() if each.revoked_at]
+    assert revoked == [before.id]
+
+
+async def test_signing_in_survives_the_network(
+    proxy: FaultProxy,
+    api: str,
+    person: Person,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    """Also if the response with the key is the one that is lost."""
+    # Shorter than what ships: the pauses are seconds.
+    monkeypatch.setattr("stead_cli.devices._LONGEST_PAUSE", 0.05)
+    proxy.then("pass", "refuse", "429", "429", "429")
+    proxy.always = "503"
+    signing_in = asyncio.create_task(
+        asyncio.to_thread(devices.sign_in, Session({}), proxy.address, opens_browser=False)
+    )
+    screen = ""
+    while (found := re.search(r"compare the code: (\S+)", screen)) is None or proxy.seen < 7:
+        assert not signing_in.done(), signing_in.exception()
+        await asyncio.sleep(0.05)
+        screen += capsys.readouterr().err
+    session = person.session.headers["authorization"].removeprefix("Bearer ")
+    with Stead(session, base_url=api) as browser:
+        await asyncio.to_thread(browser.device_authorizations.approve, found[1])
+        proxy.then("lose")
+        proxy.always = "pass"
+        stored = await asyncio.wait_for(signing_in, 60 * slowdown())
+        [left] = [each.id for each in browser.api_keys.list() if not each.revoked_at]
+    assert left == stored["key_id"]
 
 
 def test_what_is_lost_is_typed(machine: Machine, api: str, key: str):

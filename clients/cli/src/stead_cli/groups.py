@@ -1,6 +1,5 @@
 """The tree of commands. A group imports what it runs, and nothing else."""
 
-import difflib
 from importlib import import_module
 from typing import Any
 
@@ -74,6 +73,8 @@ def _resolve(group: click.Group, ctx: click.Context, args: list[str], resolve: A
     try:
         return resolve(ctx, args)
     except click.UsageError as error:
+        import difflib
+
         near = difflib.get_close_matches(args[0], group.list_commands(ctx), 3)
         if near and not args[0].startswith("-"):
             raise click.UsageError(f"{error.message} Did you mean {' or '.join(near)}?", ctx) from None

@@ -1,65 +1,80 @@
 """Profiles and links: which installation, which key, which site.
 
 A flag wins over a variable (`STEAD_API_KEY`, `STEAD_BASE_URL`, `STEAD_SITE`, `STEAD_ENV`, `STEAD_PROFILE`),
-that over the link of the folder (`.stead/project.json`), and that over the profile.
+that over the link of the folder (`.stead/project.json`), and that over the profile. Every command reads this,
+so what takes long to import is imported by what needs it.
 """
 
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stead_cli.failures import CliError
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 DEFAULT_PROFILE = "default"
-_LINK = Path(".stead") / "project.json"
+_LINK = os.path.join(".stead", "project.json")
 
 
-def config_file() -> Path:
-    root = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    return Path(root) / "stead" / "config.toml"
+def config_file() -> "Path":
+    from pathlib import Path
+
+    return Path(_config_path())
 
 
-def cache_folder() -> Path:
-    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(root) / "stead"
+def _config_path() -> str:
+    root = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.path.join(root, "stead", "config.toml")
+
+
+def cache_folder() -> "Path":
+    from pathlib import Path
+
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "stead"
 
 
 def read_profiles() -> dict[str, dict[str, str]]:
+    path = _config_path()
+    try:
+        with open(path, "rb") as opened:
+            text = opened.read()
+    except FileNotFoundError:
+        return {}
     import tomllib
 
     try:
-        with config_file().open("rb") as opened:
-            found = tomllib.load(opened).get("profiles", {})
-    except FileNotFoundError:
-        return {}
-    except tomllib.TOMLDecodeError as error:
-        raise CliError(
-            f"{config_file()} cannot be read: {error}", fix="Correct or remove the file."
-        ) from None
+        found = tomllib.loads(text.decode()).get("profiles", {})
+    except ValueError as error:
+        raise CliError(f"{path} cannot be read: {error}", fix="Correct or remove the file.") from None
     return {name: dict(values) for name, values in found.items() if isinstance(values, dict)}
 
 
 @contextmanager
 def changing_profiles() -> Iterator[dict[str, dict[str, str]]]:
     """The profiles, which are written at the end. Another program waits until then."""
-    folder = config_file().parent
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if os.name != "posix":
+    folder = os.path.dirname(_config_path())
+    os.makedirs(folder, exist_ok=True, mode=0o700)
+    with _locked(folder):
         profiles = read_profiles()
         yield profiles
         _write_profiles(profiles)
+
+
+@contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    if os.name != "posix":
+        yield
         return
     import fcntl
 
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        profiles = read_profiles()
-        yield profiles
-        _write_profiles(profiles)
+        yield
     finally:
         os.close(descriptor)
 
@@ -87,27 +102,29 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def find_link(start: Path | None = None) -> tuple[Path, dict[str, Any]] | None:
+def find_link(start: str | None = None) -> tuple[str, dict[str, Any]] | None:
     """The nearest linked folder and its link. Those of other people, for example in `/tmp`, do not count."""
-    here = (start or Path.cwd()).resolve()
-    for folder in (here, *here.parents):
-        file = folder / _LINK
-        if file.is_file() and _is_own(file):
+    folder, before = os.path.realpath(start or os.getcwd()), ""
+    while folder != before:
+        file = os.path.join(folder, _LINK)
+        if os.path.isfile(file) and _is_own(file):
             try:
-                found = json.loads(file.read_text(encoding="utf-8"))
+                with open(file, encoding="utf-8") as opened:
+                    found = json.load(opened)
             except ValueError:
                 found = None
             if not isinstance(found, dict):
                 raise CliError(f"{file} cannot be read.", fix="Link the folder again with `stead link`.")
             return folder, found
+        folder, before = os.path.dirname(folder), folder
     return None
 
 
-def _is_own(file: Path) -> bool:
-    return os.name != "posix" or file.stat().st_uid == os.getuid()
+def _is_own(file: str) -> bool:
+    return os.name != "posix" or os.stat(file).st_uid == os.getuid()
 
 
-def write_link(folder: Path, link: dict[str, str]) -> Path:
+def write_link(folder: "Path", link: dict[str, str]) -> "Path":
     """The link contains no secret. It is not for the repository: others have other sites."""
     file, ignored = folder / _LINK, folder / ".gitignore"
     if any(each.is_symlink() for each in (file.parent, file, ignored)):
@@ -122,7 +139,7 @@ def write_link(folder: Path, link: dict[str, str]) -> Path:
     return file
 
 
-def _must_be_ignored(folder: Path) -> bool:
+def _must_be_ignored(folder: "Path") -> bool:
     """Whether the folder is in a repository of git, and no file says yet that the link is not for it."""
     names, is_ignored = {b".stead", b".stead/", b"/.stead", b"/.stead/"}, False
     for place in (folder, *folder.parents):
@@ -135,5 +152,7 @@ def _must_be_ignored(folder: Path) -> bool:
     return False
 
 
-def remove_link(folder: Path) -> None:
-    (folder / _LINK).unlink(missing_ok=True)
+def remove_link(folder: str) -> None:
+    file = os.path.join(folder, _LINK)
+    if os.path.exists(file):
+        os.remove(file)
