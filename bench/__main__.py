@@ -73,6 +73,7 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "scan_visitor_p99_ratio": scanning.compare_visitors,
     "feed_match_s": vulnerabilities.match_feed,
     "cli_start_ratio": cli_start.compare_starts,
+    "cli_connected_ratio": cli_start.compare_connections,
 }
 
 

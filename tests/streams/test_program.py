@@ -56,6 +56,16 @@ async def test_a_job_is_followed_to_its_end_also_when_nobody_reads(stage: Stage,
         assert await process.wait() == 3
 
 
+async def test_a_job_is_shown_also_to_those_who_wait_for_some_time(stage: Stage, tmp_path: Path):
+    variables = {"STEAD_BASE_URL": stage.one.url, "STEAD_API_KEY": stage.secret}
+    job = await stage.job(status="running")
+    await stage.say(job, LINES)
+    await stage.update(job, status="succeeded")
+    done = await asyncio.to_thread(Machine(tmp_path, variables).stead, "follow", job, "--timeout", "60")
+    assert (done.code, done.out) == (0, "succeeded\n"), done.err
+    assert done.err.splitlines() == LINES
+
+
 async def _run(stage: Stage, folder: Path, *words: str, error: dict[str, str] | None = None) -> Done:
     async with stage.world._plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=stage.account)
