@@ -4,6 +4,7 @@ import os
 
 from stead_cli.failures import CliError
 from stead_sdk._urls import split_url
+from stead_sdk.errors import ConfigurationError
 
 _LOOPBACK = ("localhost", "::1")
 
@@ -48,5 +49,8 @@ def has_same_origin(url: str, other: str) -> bool:
 def _origin(url: str) -> tuple[str, str, int] | None:
     """Scheme, host and port; None for a URL that others read differently: to a browser, a backslash is a
     slash."""
-    scheme, user, host, port, _ = split_url(url)
-    return None if user or "\\" in url or "@" in host else (scheme, host, port)
+    try:
+        scheme, user, host, port, _ = split_url(url)
+    except ConfigurationError:
+        return None
+    return None if user or "\\" in url else (scheme, host, port)

@@ -23,9 +23,9 @@ def _api(session: Session, method: str, path: str, data: str | None, query: tupl
     target = path if path.startswith("/") else f"/{path}"
     target = target if target.startswith("/v1/") else f"/v1{target}"
     for each in query:
-        # Not as a mapping: a name may come more than once.
+        # The path may have a query, and a name may come more than once.
         name, _, value = each.partition("=")
-        target += f"{'&' if '?' in target else '?'}{query_string({name: value})}"
+        target += f"{'&' if '?' in target else '?'}{query_string([(name, value)])}"
     response = session.client.request(method.upper(), target, body=body)
     write_result(escape_json(response.body.decode("utf-8", "replace")))
 
