@@ -31,6 +31,7 @@ ANSWERS: dict[str, Any] = {
     "/v1/rate-limits": _answer({"buckets": []}),
     "/v1/account": _answer({"id": "client_1", "email": "ada@example.com"}),
     "/v1/sites": _answer([{"id": "site_1", "domain": "shop.example.com", "slug": "shop"}]),
+    "/v1/sites/site_1": _answer({"id": "site_1", "domain": "shop.example.com", "slug": "shop"}),
     "/v1/sites/site_1/environments": _answer([STAGING, ONE, TWO]),
     "/v1/sites/site_1/environments/env_1": _answer(STAGING),
     "/v1/sites/site_1/environments/env_2": _answer(ONE),
@@ -89,6 +90,20 @@ def test_the_linked_environment_is_that_of_the_linked_site(machine: Machine, add
     assert machine.stead("env", "get", "--json").json["id"] == "env_1"
     assert machine.stead("env", "get", "--site", "shop.example.com", "--json").json["id"] == "env_1"
     assert machine.stead("env", "get", "--site", "site_2", "--json").json["id"] == "env_9"
+
+
+def test_what_is_lost_is_named_as_people_call_it(machine: Machine, address: str):
+    environment = machine.stead("env", "destroy", "--env", "staging")
+    assert environment.code == 4
+    assert "(staging of site_1)" in environment.err
+    assert "--confirm staging" in environment.err
+    machine.variables.pop("STEAD_SITE")
+    _link(machine, site_id="site_1", domain="nothing-of-value.example.com", base_url=address)
+    machine.variables.pop("STEAD_API_KEY")
+    _sign_in(machine, address, "stead_live_x")
+    site = machine.stead("sites", "delete")
+    assert site.code == 4
+    assert "(shop.example.com)" in site.err, "not as the link calls it"
 
 
 def test_the_profile_is_that_of_the_linked_installation(tmp_path: Path, address: str):

@@ -115,22 +115,21 @@ class Run:
 
     def _confirm(self) -> None:
         """What is taken away is named as it was given, and with the site that it belongs to."""
-        if self.spec["destructive"] == "none":
+        if self.spec["destructive"] == "none" or self.given.get("yes"):
             return
-        what, path = self.spec["summary"].partition(".")[0], self.spec["path"]
-        also: tuple[str, ...] = ()
-        name = next((str(self.given[each]) for each in reversed(self.spec["arguments"])), "")
-        if not name and "{env_id}" in path:
-            name, also = self.session.env_name, (self.session.env_id,)
-        if not name and "{site_id}" in path and "site_id" not in self.spec["arguments"]:
-            name, also = self.session.site_name, (self.session.site_id,)
-        elif "{site_id}" in path and "site_id" not in self.spec["arguments"]:
-            what = f"{what} ({name} of {self.session.site_name})"
-        self.session.confirm(
-            what,
+        session, path, arguments = self.session, self.spec["path"], self.spec["arguments"]
+        named, also = [str(self.given[each]) for each in arguments[-1:]], ""
+        if not named and "{env_id}" in path:
+            named, also = [session.env_name], session.env_id
+        if "{site_id}" in path and "site_id" not in arguments:
+            also = also if named else session.site_id
+            named.append(session.site_name)
+        what = self.spec["summary"].partition(".")[0]
+        session.confirm(
+            f"{what} ({' of '.join(named)})" if named else what,
             self.spec["destructive"],
-            name or self.spec["group"],
-            yes=bool(self.given.get("yes")),
+            named[0] if named else self.spec["group"],
+            yes=False,
             confirmed=self.given.get("confirm"),
             also=also,
         )

@@ -12,7 +12,7 @@ from stead_cli import __version__, settings
 from stead_cli.addresses import require_private_address, with_scheme
 from stead_cli.failures import NOT_FOUND, USAGE, CliError, NeedsInput
 from stead_cli.texts import json_text, printable, write_notice, write_result
-from stead_sdk import Stead, types
+from stead_sdk import Stead, errors, types
 
 F = TypeVar("F", bound=Callable[..., Any])
 PRODUCTION = "production"
@@ -153,9 +153,14 @@ class Session:
 
     @property
     def site_name(self) -> str:
-        """The site as people call it."""
+        """The site as people call it. The link is not asked: whoever wrote it may have lied."""
         given = self._site or os.environ.get("STEAD_SITE")
-        return str(given or self.link.get("domain") or self.site_id)
+        if given:
+            return given
+        try:
+            return self.client.sites.get(self.site_id).domain
+        except errors.APIError:
+            return self.site_id
 
     @cached_property
     def env_id(self) -> str:
@@ -229,10 +234,10 @@ class Session:
         return str(click.prompt(question, hide_input=hidden, err=True))
 
     def confirm(
-        self, what: str, level: str, name: str, *, yes: bool, confirmed: str | None, also: Sequence[str] = ()
+        self, what: str, level: str, name: str, *, yes: bool, confirmed: str | None, also: str = ""
     ) -> None:
-        """Ask before something is taken away. What is lost must be named; `also` has other names of it."""
-        if level == "none" or (yes and level == "reversible") or (confirmed and confirmed in (name, *also)):
+        """Ask before something is taken away. What is lost must be named; `also` is another name of it."""
+        if level == "none" or (yes and level == "reversible") or (confirmed and confirmed in (name, also)):
             return
         if level == "irreversible":
             flag = f"--confirm {name}"
@@ -243,7 +248,7 @@ class Session:
             if not self.can_ask:
                 raise NeedsInput(f"{what} cannot be undone.", f"Give {flag}.")
             typed = click.prompt(f"{what} cannot be undone. Type {name} to confirm", err=True)
-            if typed not in (name, *also):
+            if typed not in (name, also):
                 raise CliError("Nothing was changed.", code="confirm.mismatch")
             return
         if not self.can_ask:
