@@ -1,8 +1,10 @@
 """What the Python client promises beyond requests: errors, pages, raw responses, openness, webhooks."""
 
 import asyncio
+import base64
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,8 @@ from stead_sdk._addresses import Origin, proxy_for
 from stead_sdk._urls import percent_encode, split_url
 from tests.clients.callers import Caller
 from tests.clients.fault_proxy import FaultProxy
+from tests.clients.tls_server import answering, write_certificate
+from tests.clients.tunnel_proxy import tunnel_proxy
 from tests.people import Person
 
 BODY = b'{"id": "evt_1", "type": "deploy.completed", "data": {}}'
@@ -190,20 +194,10 @@ def test_other_urls_are_refused(url: str):
 
 
 def test_proxies_come_from_the_usual_variables(monkeypatch: pytest.MonkeyPatch):
-    for name in (
-        "http_proxy",
-        "HTTP_PROXY",
-        "https_proxy",
-        "HTTPS_PROXY",
-        "all_proxy",
-        "ALL_PROXY",
-        "no_proxy",
-    ):
-        monkeypatch.delenv(name, raising=False)
+    _forget_proxies(monkeypatch)
     origin = Origin("https", "api.stead.example", 443)
     assert proxy_for(origin) is None
     monkeypatch.setenv("HTTPS_PROXY", "http://me:p%40ss@proxy.example:3128")
-    monkeypatch.delenv("NO_PROXY", raising=False)
     found = proxy_for(origin)
     assert found is not None
     assert found.origin == Origin("http", "proxy.example", 3128)
@@ -214,6 +208,39 @@ def test_proxies_come_from_the_usual_variables(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv("NO_PROXY", excepted)
         assert proxy_for(Origin("https", "::1", 443)) is None
         assert proxy_for(origin) is not None
+
+
+def _forget_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+async def test_an_encrypted_connection_goes_through_a_proxy(
+    flavor: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    _forget_proxies(monkeypatch)
+    files = write_certificate(tmp_path)
+    account = {"id": "client_1", "email": "ada@example.com"}
+    forged = b'{"data": {"id": "client_2", "email": "eve@example.com"}}'
+    known = f"Basic {base64.b64encode(b'ada:secret').decode()}"
+    answers = {"/v1/account": {"data": account, "request_id": "req_1"}}
+    with answering(answers, files) as address, tunnel_proxy(known) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://ada:secret@{proxy.address}")
+        caller = Caller(flavor, "stead_live_x", base_url=address, ca_file=str(files[0]), max_retries=0)
+        for _ in range(2):
+            found = await caller.run(lambda client: client.account.get())
+            assert found.email == "ada@example.com"
+        caller.client.close()
+        assert {*proxy.wanted} == {f"CONNECT {address.removeprefix('https://')} HTTP/1.1"}
+        proxy.forged = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(forged), forged)
+        caller = Caller(flavor, "stead_live_x", base_url=address, ca_file=str(files[0]), max_retries=0)
+        with pytest.raises(errors.APIConnectionError, match="the proxy has sent more than its answer"):
+            await caller.run(lambda client: client.account.get())
+        monkeypatch.setenv("HTTPS_PROXY", f"http://{proxy.address}")
+        with pytest.raises(errors.APIConnectionError, match="407"):
+            await caller.run(lambda client: client.account.get())
+        caller.client.close()
 
 
 def _signed(second: int, *secrets: str) -> dict[str, str]:

@@ -13,6 +13,8 @@ class Tunnels:
     address: str = ""
     wanted: list[str] = field(default_factory=list)
     """The first line of each request."""
+    forged: bytes = b""
+    """Sent to the client before anything from the target."""
 
 
 def _relay(source: socket.socket, target: socket.socket) -> None:
@@ -43,7 +45,7 @@ def tunnel_proxy(authorization: str) -> Iterator[Tunnels]:
                 return
             host, _, port = first.split(" ")[1].rpartition(":")
             with socket.create_connection((host, int(port))) as target:
-                self.request.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                self.request.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + tunnels.forged)
                 threading.Thread(target=_relay, args=(target, self.request), daemon=True).start()
                 _relay(self.request, target)
 

@@ -22,6 +22,9 @@ class Stream:
             return cls(*await asyncio.open_connection(host, port, limit=MAX_LINE))
 
     async def start_tls(self, context: "ssl.SSLContext", host: str, timeout: float) -> None:
+        if self._reader._buffer:  # type: ignore[attr-defined]
+            # What a proxy has sent already must not be taken for a part of the encrypted response.
+            raise ConnectionError("the proxy has sent more than its answer")
         async with asyncio.timeout(timeout):
             await self._writer.start_tls(context, server_hostname=host)
 

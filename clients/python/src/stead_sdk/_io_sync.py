@@ -25,6 +25,13 @@ class Stream:
         return cls(connected)
 
     def start_tls(self, context: "ssl.SSLContext", host: str, timeout: float) -> None:
+        if self._reader is not None:
+            # What a proxy has sent already must not be taken for a part of the encrypted response.
+            self._socket.settimeout(0)
+            if self._reader.peek(1):  # type: ignore[attr-defined]
+                raise ConnectionError("the proxy has sent more than its answer")
+            self._reader.close()
+            self._reader = None
         self._socket.settimeout(timeout)
         self._socket = context.wrap_socket(self._socket, server_hostname=host)
 

@@ -275,7 +275,8 @@ class _Connection:
         version, _, rest = (self._readline()).decode("latin-1").partition(" ")
         if not version.startswith("HTTP/1.") or not _is_number(rest[:3]):
             raise APIConnectionError("The server does not speak HTTP/1.1.")
-        headers: dict[str, str] = {}
+        # Before version 1.1, a connection ends with its response unless the server says otherwise.
+        headers: dict[str, str] = {"connection": "close"} if version == "HTTP/1.0" else {}
         for _ in range(_MOST_HEADERS):
             line = (self._readline()).decode("latin-1").strip()
             if not line:
