@@ -10,14 +10,26 @@ from stead.control.settings import Settings
 from stead.dev.ports import reserve_ports
 from tests.clients.callers import FLAVORS, Caller
 from tests.clients.fault_proxy import FaultProxy, fault_proxy
+from tests.clients.web_page import page_server
 from tests.contract.api_process import serving
 from tests.people import Person
 
 
 @pytest.fixture(scope="package")
-def api(settings: Settings, plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def page_origin() -> Iterator[str]:
+    """The origin of the web page that may call the API."""
+    with page_server() as origin:
+        yield origin
+
+
+@pytest.fixture(scope="package")
+def api(
+    settings: Settings, plane: ControlPlane, page_origin: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     port, metrics_port = reserve_ports(2)
-    own = msgspec.structs.replace(settings, api_port=port, metrics_port=metrics_port)
+    own = msgspec.structs.replace(
+        settings, api_port=port, metrics_port=metrics_port, cors_origins=page_origin
+    )
     with serving(own, tmp_path_factory.mktemp("api") / "log", "tests.contract.fuzzed_api") as address:
         yield address
 

@@ -28,7 +28,8 @@ class Forwarded:
 
 @dataclass
 class FaultProxy:
-    """`script` has one entry for each request; afterwards, requests pass.
+    """`script` has one entry for each request; afterwards, requests pass. What a browser asks before
+    (`OPTIONS`) always passes, and is not counted.
 
     `pass`; `429`, `503`: answered by the proxy; `refuse`: closed without a response; `lose`: the API answers,
     but the response is lost; `half`: half of the response arrives; `twice`: the API gets the request twice;
@@ -60,7 +61,6 @@ class FaultProxy:
                 head = await reader.readuntil(_HEAD_END)
                 sent = _parse(head)
                 body = await reader.readexactly(int(sent.headers.get("content-length", "0")))
-                self.seen += 1
                 action = self._next_action(sent)
                 if action in ("stall", "silent", "hush"):
                     await self._fall_silent(action, sent, head + body, writer)
@@ -71,6 +71,9 @@ class FaultProxy:
                 writer.close()
 
     def _next_action(self, sent: Forwarded) -> str:
+        if sent.method == "OPTIONS":
+            return "pass"
+        self.seen += 1
         if self.only not in sent.target:
             return "pass"
         return self.script.popleft() if self.script else self.always

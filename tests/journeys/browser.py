@@ -101,8 +101,8 @@ class ScriptFailed(Exception):
 
 
 @asynccontextmanager
-async def open_browser(tls_port: int) -> AsyncIterator[Browser]:
-    """All hosts are on this machine, behind the port. Certificates are checked by other tests."""
+async def open_browser(tls_port: int | None = None) -> AsyncIterator[Browser]:
+    """With a port, all hosts are on this machine, behind it. Certificates are checked by other tests."""
     scratch = await asyncio.to_thread(_make_scratch)
     port = _free_port()
     driver = await asyncio.create_subprocess_exec(
@@ -111,10 +111,10 @@ async def open_browser(tls_port: int) -> AsyncIterator[Browser]:
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
     )
-    rules = f"--host-resolver-rules=MAP * {LOOPBACK}:{tls_port}"
+    rules = [] if tls_port is None else [f"--host-resolver-rules=MAP * {LOOPBACK}:{tls_port}"]
     try:
         async with httpx.AsyncClient(base_url=f"http://{LOOPBACK}:{port}", timeout=BOUND) as client:
-            session = await _begin(client, (*_ARGUMENTS, rules, f"--user-data-dir={scratch}"))
+            session = await _begin(client, (*_ARGUMENTS, *rules, f"--user-data-dir={scratch}"))
             try:
                 yield Browser(client, session)
             finally:

@@ -1,7 +1,8 @@
 """Which web pages of other origins may call the API from a browser (CORS).
 
-Credentials are sent in a header, never in a cookie, so a page can only use a credential that it already has.
-Nothing is allowed unless the operator lists the origin.
+Such pages send credentials in a header, so a page can only use a credential that it already has. The cookie
+of a session works only for pages of the API's own origin. Nothing is allowed unless the operator lists the
+origin.
 """
 
 from collections.abc import Iterable
