@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from stead.control.jobs import queue
-from stead.shared.ids import new_id
 from tests.clients.fault_proxy import FaultProxy
 from tests.clients.typescript import build
 from tests.clients.web_page import PATH
@@ -82,24 +80,6 @@ async def test_a_creation_happens_once(page: Browser, proxy: FaultProxy, person:
     assert [team["name"] for team in made["value"]] == ["once"]
     assert _count(proxy, "POST") == 2, "the proxy has answered one of the three"
     assert len({key for key in proxy.keys if key}) == 1, "every attempt has the same key"
-
-
-async def test_a_stream_goes_on_after_broken_connections(page: Browser, proxy: FaultProxy, person: Person):
-    wanted = {"domain": f"{new_id('d').replace('_', '-')}.example.com", "profile": "static"}
-    job = (await person.session.post("/v1/sites", json=wanted)).json()["data"]["id"]
-    async with person.transaction() as tx:
-        row = await queue.get(tx, job)
-        assert row is not None
-        await queue.finish(tx, row, {"code": "job.cancelled", "message": "It was cancelled."})
-    proxy.then("refuse", "503", "cut:900")
-    program = """
-        const events = [];
-        for await (const event of client.jobs.stream(argument)) events.push(event);
-        return events;
-    """
-    told = (await page.run(_CALL % program, proxy.address, await person.secret(), job))["value"]
-    assert [event["kind"] for event in told] == ["job", "done"]
-    assert told[0]["job"]["error"]["code"] == "job.cancelled"
 
 
 def _count(proxy: FaultProxy, method: str) -> int:
