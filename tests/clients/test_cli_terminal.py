@@ -105,7 +105,7 @@ def test_json_is_asked_for_once(machine: Machine, api: str, key: str):
 def test_a_mistake_does_not_end_the_shell(machine: Machine, api: str, key: str):
     sign_in(machine, api, key)
     machine.variables["STEAD_SITE"] = "site_" + "0" * 26
-    answers = [("sql> ", ";"), ("A statement is needed", ""), ("sql> ", "select 1;"), ("sql> ", "exit")]
+    answers = [("sql> ", ";"), ("A statement is needed", "select 1;"), ("error: ", "exit")]
     done = machine.at_terminal("db", "shell", answers=answers)
     assert done.code == 0, done.out
 
