@@ -19,10 +19,19 @@ def files(described: Description, root: Path) -> Iterator[tuple[Path, str]]:
     package = root / PACKAGE
     yield package / "types.ts", _types(described)
     yield package / "error-codes.ts", _error_codes(described)
+    yield package / "repeats.ts", _repeats(described)
     yield package / "resources" / "index.ts", _index(described)
     yield root / "clients/typescript/test/compare.ts", _comparison(described)
     for name, operations in described.resources.items():
         yield package / "resources" / f"{_file_name(name)}.ts", _resource(name, operations, described)
+
+
+def _repeats(described: Description) -> str:
+    lines = [f'  "{each.method} {each.path}",\n' for each in described.never_repeated]
+    about = _comment(
+        "Operations without a credential ignore an `Idempotency-Key`, so they must not be repeated."
+    )
+    return "".join([_HEADER, about, "export const NOT_REPEATABLE = new Set([\n", *lines, "]);\n"])
 
 
 def lower_camel_case(name: str) -> str:
@@ -165,7 +174,8 @@ def _resource(name: str, operations: list[Operation], described: Description) ->
         _import("../jobs.js", ("fieldOf", "follow", "JobHandle", "jobOf"), methods),
         _import("../live.js", ("followLive",), methods),
         _import("../pages.js", ("Pager",), methods),
-        _import("../resource.js", ("dataOf", "Resource", "unlessEmpty"), f"Resource {methods}"),
+        _import("../resource.js", ("Resource", "unlessEmpty"), f"Resource {methods}"),
+        _import("../responses.js", ("dataOf",), methods),
         _import("../transport.js", ("inPath",), methods),
         _import("../jobs.js", ("JobEvent",), methods, types=True),
         _import("../live.js", ("LiveEvent",), methods, types=True),

@@ -1,6 +1,8 @@
 """The TypeScript client: types, every operation, and a network that loses, repeats and delays."""
 
 import asyncio
+import shutil
+import subprocess
 from typing import Any
 
 import pytest
@@ -9,9 +11,9 @@ from stead.control.http.operations import Operation
 from stead.control.jobs import queue
 from stead.shared.ids import new_id
 from tests.clients.fault_proxy import FaultProxy
-from tests.clients.typescript import PACKAGE, Node, TypeScriptError, node, run_tool, runtimes
-from tests.contract.walk import each, request_of, required_filters
-from tests.patience import time_limit
+from tests.clients.typescript import PACKAGE, Node, TypeScriptError, build, node, run_tool, runtimes
+from tests.contract.walk import OPERATIONS, each, request_of, required_filters
+from tests.patience import slowdown, time_limit
 from tests.people import Person
 
 
@@ -28,6 +30,21 @@ def test_it_is_strictly_typed_and_agrees_with_another_generator():
 
 def test_it_depends_on_nothing():
     assert '"dependencies"' not in (PACKAGE / "package.json").read_text()
+
+
+def test_what_needs_another_clock_or_another_server():
+    build()
+    node_program = shutil.which("node")
+    assert node_program is not None
+    tested = subprocess.run(
+        [node_program, "--test", "test/behaviour.test.mjs"],
+        cwd=PACKAGE,
+        capture_output=True,
+        text=True,
+        timeout=120 * slowdown(),
+        check=False,
+    )
+    assert tested.returncode == 0, tested.stdout
 
 
 async def test_every_operation_can_be_called(api: str, new_person: Any, subtests: pytest.Subtests):
@@ -114,6 +131,34 @@ async def test_a_deletion_whose_response_is_lost_succeeds(proxy: FaultProxy, per
         assert "NotFound" in gone.value.classes
 
 
+@pytest.mark.parametrize("id_", ["sites.delete", "components.delete"])
+async def test_a_deletion_that_queues_a_job_queues_one(proxy: FaultProxy, person: Person, id_: str):
+    [operation] = [each for each in OPERATIONS if each.id == id_]
+    values, options = await request_of(operation, person)
+    given = [*values.values(), *([options["json"]] if "json" in options else [])]
+    async with node(proxy.address, await person.secret()) as client:
+        proxy.then("lose")
+        made = await client.call(id_, *given)
+    jobs = (await person.session.get("/v1/jobs")).json()["data"]
+    assert [job["id"] for job in jobs if job["type"] == made["type"]] == [made["id"]]
+
+
+@pytest.mark.parametrize("fault", ["page", "redirect"])
+async def test_something_else_at_the_address_is_reported(proxy: FaultProxy, person: Person, fault: str):
+    async with node(proxy.address, await person.secret()) as client:
+        proxy.always = fault
+        with pytest.raises(TypeScriptError, match="Is the address that of the Stead API"):
+            await client.call("account.get")
+        assert proxy.seen == 1
+
+
+async def test_an_event_of_a_later_version_is_not_output(proxy: FaultProxy, person: Person):
+    async with node(proxy.address, await person.secret()) as client:
+        proxy.then("unknown")
+        events = await client.call("jobs.stream", "job_" + "0" * 26)
+    assert [(event["kind"], event.get("line")) for event in events] == [("output", "a line"), ("done", None)]
+
+
 @pytest.mark.parametrize(
     ("fault", "error"), [("429", "RateLimited"), ("503", "ServerFault"), ("refuse", "ConnectionError")]
 )
@@ -162,10 +207,12 @@ async def test_pages_are_read_as_they_are_needed(api: str, person: Person):
         assert {team["name"] for team in await client.call("teams.list", {"limit": 2})} == names
 
 
-async def test_a_job_that_fails_throws_its_error(api: str, person: Person):
-    """Nothing runs it here: it stays queued until the test ends it."""
+@pytest.mark.parametrize("faults", [[], ["pass", "refuse", "503", "429", "refuse", "lose"]])
+async def test_a_job_that_fails_throws_its_error(proxy: FaultProxy, person: Person, faults: list[str]):
+    """Also after an outage. Nothing runs it here: it stays queued until the test ends it."""
     wanted = {"domain": f"{new_id('d').replace('_', '-')}.example.com", "profile": "static"}
-    async with node(api, await person.secret()) as client:
+    proxy.then(*faults)
+    async with node(proxy.address, await person.secret()) as client:
         waiting = asyncio.create_task(client.call("sites.create", wanted, job="wait"))
         async with time_limit(30):
             while not (jobs := (await person.session.get("/v1/jobs")).json()["data"]):  # noqa: ASYNC110

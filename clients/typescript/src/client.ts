@@ -6,7 +6,7 @@ import { type ClientOptions, type RawResponse, type RequestOptions, type Sent, s
 import type { Upload } from "./types.js";
 
 export interface UploadOptions extends RequestOptions {
-  /** Called when the upload begins, and when it is complete. */
+  /** Called when the upload begins, and when it is complete: `fetch` does not say more. */
   onProgress?: ((sent: number, total: number) => void) | undefined;
 }
 
@@ -43,7 +43,10 @@ export class Stead extends Resources {
     return this.transport.request(method, path, sent);
   }
 
-  /** Upload an archive. The returned upload is the `source` of a build. */
+  /**
+   * Upload an archive. The returned upload is the `source` of a build. Each attempt may take as long as a request,
+   * and a minute more for each megabyte.
+   */
   async uploadFile(siteId: string, content: Blob | Uint8Array, options: UploadOptions = {}): Promise<Upload> {
     const blob = content instanceof Blob ? content : new Blob([content as Uint8Array<ArrayBuffer>]);
     const upload = await this.uploads.create(siteId, { size_bytes: blob.size }, options);
@@ -62,7 +65,7 @@ export class Stead extends Resources {
         return upload;
       }
       const wait = waitBeforeRetry({ status }, attempt, "natural");
-      if (wait === null || attempt >= (options.maxRetries ?? 2) || options.signal?.aborted) {
+      if (wait === null || attempt >= this.transport.maxRetries(options) || options.signal?.aborted) {
         throw failure ?? new ConnectionError(`The upload was refused with status ${status}.`);
       }
       mayBeDone ||= mayHaveHadEffect({ status });

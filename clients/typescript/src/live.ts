@@ -23,10 +23,16 @@ export async function* followLive<T>(
   options: RequestOptions = {},
 ): AsyncGenerator<LiveEvent<T>, void, undefined> {
   const reconnects = new Reconnects();
-  for (let isFirst = true; ; isFirst = false) {
+  let isFirst = true;
+  for (;;) {
     let failure: unknown = null;
     try {
-      for await (const event of transport.events(path, new EventParser(), query, options)) {
+      for await (const event of transport.events(path, new EventParser(), reconnects, query, options)) {
+        if (event === null) {
+          if (!isFirst) yield { kind: "reconnected", item: null, data: {} };
+          isFirst = false;
+          continue;
+        }
         reconnects.worked();
         const data = JSON.parse(event.data) as Record<string, unknown>;
         yield { kind: event.event, item: NOTICES.has(event.event) ? null : (data as T), data };
@@ -36,6 +42,5 @@ export async function* followLive<T>(
       failure = error;
     }
     await reconnects.wait(failure, options.signal);
-    yield { kind: "reconnected", item: null, data: {} };
   }
 }

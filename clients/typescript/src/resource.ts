@@ -9,11 +9,6 @@ export class Resource {
   ) {}
 }
 
-/** The object that a response contains. */
-export function dataOf<T>(body: unknown): T {
-  return (body as { data: T }).data;
-}
-
 /** Nothing, if there is nothing in it: some operations take no body, or one with a wish. */
 export function unlessEmpty<T extends object>(body: T | undefined): T | undefined {
   return body === undefined || Object.keys(body).length === 0 ? undefined : body;

@@ -1,6 +1,8 @@
 /** Sends requests with `fetch`, repeats those that may be repeated, and throws errors. */
-import { AbortedError, ConfigurationError, ConnectionError, errorOf, SteadError, TimeoutError } from "./errors.js";
+import { AbortedError, ConfigurationError, ConnectionError, errorOf, type SteadError } from "./errors.js";
 import { EventParser, type ServerSentEvent } from "./events.js";
+import { Limit } from "./limits.js";
+import { NOT_REPEATABLE } from "./repeats.js";
 import { type Failure, type Idempotent, mayHaveHadEffect, readRetryAfter, waitBeforeRetry } from "./retries.js";
 
 export interface ClientOptions {
@@ -27,6 +29,8 @@ export interface RequestOptions {
   /** In place of the one that the client makes. */
   idempotencyKey?: string | undefined;
   headers?: Record<string, string> | undefined;
+  /** Called with every successful response as it arrived: status, headers, and the request's id. */
+  onResponse?: ((response: RawResponse) => void) | undefined;
 }
 
 export interface RawResponse {
@@ -40,12 +44,18 @@ export interface RawResponse {
 export interface Sent {
   query?: object | undefined;
   body?: object | undefined;
+  /**
+   * Whether the request may be repeated if no response arrives. By default `natural` for GET and PUT, `key` for
+   * POST and DELETE, and `none` for PATCH and for operations without a credential, which ignore the key.
+   */
   idempotent?: Idempotent | undefined;
   options?: RequestOptions | undefined;
 }
 
-const DEFAULTS: Record<string, Idempotent> = { GET: "natural", PUT: "natural", DELETE: "natural", POST: "key" };
+const DEFAULTS: Record<string, Idempotent> = { GET: "natural", PUT: "natural", DELETE: "key", POST: "key" };
 const SILENCE_MS = 60_000;
+/** The slowest upload that is waited for, in bytes for each millisecond. */
+const SLOWEST_UPLOAD = 16;
 
 export class Transport {
   readonly baseUrl: string;
@@ -67,7 +77,7 @@ export class Transport {
 
   async request(method: string, path: string, sent: Sent = {}): Promise<RawResponse> {
     const options = sent.options ?? {};
-    const kind = sent.idempotent ?? DEFAULTS[method] ?? "none";
+    const kind = sent.idempotent ?? defaultOf(method, path);
     const headers = this.#headers(options);
     if (kind === "key") headers.set("idempotency-key", options.idempotencyKey ?? newKey());
     let body: string | undefined;
@@ -76,12 +86,16 @@ export class Transport {
       body = JSON.stringify(sent.body);
     }
     const url = this.#url(path, sent.query);
-    const most = options.maxRetries ?? this.#options.maxRetries ?? 2;
+    const most = this.maxRetries(options);
     let mayBeDone = false;
     for (let attempt = 0; ; attempt++) {
       const [response, failure, error] = await this.#attempt(url, method, headers, body, options);
-      if (error === null) return response;
-      if (mayBeDone && method === "DELETE" && failure.status === 404) {
+      if (error === null) {
+        options.onResponse?.(response);
+        return response;
+      }
+      const onlyDeletes = method === "DELETE" && kind === "natural" && body === undefined;
+      if (mayBeDone && onlyDeletes && failure.status === 404) {
         // An earlier attempt, whose response was lost, has deleted it.
         return { status: 204, headers: new Headers(), body: undefined, requestId: undefined };
       }
@@ -92,32 +106,54 @@ export class Transport {
     }
   }
 
-  /** The events of one connection. `parser` remembers the last one, for the next connection. */
+  /** How often a failed request is repeated. */
+  maxRetries(options: RequestOptions): number {
+    return options.maxRetries ?? this.#options.maxRetries ?? 2;
+  }
+
+  /** How long an attempt may take, in milliseconds. */
+  timeout(options: RequestOptions): number {
+    return options.timeout ?? this.#options.timeout ?? 60_000;
+  }
+
+  /**
+   * The events of one connection. `parser` remembers the last one, for the next connection; `health` learns when
+   * the stream is open, and when something arrives.
+   */
   async *events(
     path: string,
     parser: EventParser,
+    health: StreamHealth,
     query?: object,
     options: RequestOptions = {},
-  ): AsyncGenerator<ServerSentEvent, void, undefined> {
+  ): AsyncGenerator<ServerSentEvent | null, void, undefined> {
     const headers = this.#headers(options);
     headers.set("accept", "text/event-stream");
     if (parser.lastId) headers.set("last-event-id", parser.lastId);
-    const limit = new Limit(options.signal, this.#timeout(options));
+    const limit = new Limit(options.signal, this.timeout(options));
     try {
       // Where the API does not lead to itself, the key must not follow.
       const init: RequestInit = { headers, signal: limit.signal, redirect: "manual" };
       const response = await this.#fetch(this.#url(path, query), init);
+      refuseRedirect(response);
       if (!response.ok || response.body === null) {
         throw errorOf(response.status, await readJson(response), requestId(response));
       }
+      health.heard();
+      limit.pause();
+      // It is open.
+      yield null;
       const reader = response.body.getReader();
       const decoder = new TextDecoder();
       // Events that are not complete when the connection breaks are sent again.
       const lines = new EventParser(parser.lastId);
       for (;;) {
+        // Only what the server takes counts, not what the caller takes for an event.
         limit.restart(SILENCE_MS);
         const { done, value } = await reader.read();
+        limit.pause();
         if (done) return;
+        health.heard();
         for (const event of lines.feed(decoder.decode(value, { stream: true }))) {
           parser.lastId = event.id;
           yield event;
@@ -132,7 +168,7 @@ export class Transport {
 
   /** Send something to a URL that the API has returned. The key is not sent. */
   async put(url: string, method: string, headers: Record<string, string>, body: Blob, options: RequestOptions) {
-    const limit = new Limit(options.signal, undefined);
+    const limit = new Limit(options.signal, this.timeout(options) + body.size / SLOWEST_UPLOAD);
     try {
       const response = await this.#fetch(url, { method, headers, body, signal: limit.signal });
       await response.arrayBuffer();
@@ -152,11 +188,12 @@ export class Transport {
     options: RequestOptions,
   ): Promise<[RawResponse, Failure, SteadError | null]> {
     const nothing: RawResponse = { status: 0, headers, body: undefined, requestId: undefined };
-    const limit = new Limit(options.signal, this.#timeout(options));
+    const limit = new Limit(options.signal, this.timeout(options));
     try {
       const init: RequestInit = { method, headers, signal: limit.signal, redirect: "manual" };
       if (body !== undefined) init.body = body;
       const response = await this.#fetch(url, init);
+      refuseRedirect(response);
       const parsed = await readJson(response);
       const found = { status: response.status, headers: response.headers, body: parsed, requestId: requestId(response) };
       if (response.ok || response.status === 304) return [found, { status: response.status }, null];
@@ -164,14 +201,11 @@ export class Transport {
       const retryAfter = readRetryAfter(response.headers.get("retry-after"));
       return [found, { status: response.status, type: error.type, code: error.code, retryAfter }, error];
     } catch (error) {
-      return [nothing, { status: 0 }, limit.explain(error)];
+      const explained = limit.explain(error);
+      return [nothing, { status: explained instanceof WrongAddress ? 300 : 0 }, explained];
     } finally {
       limit.end();
     }
-  }
-
-  #timeout(options: RequestOptions): number {
-    return options.timeout ?? this.#options.timeout ?? 60_000;
   }
 
   #fetch(url: string, init: RequestInit): Promise<Response> {
@@ -186,56 +220,39 @@ export class Transport {
   }
 
   #url(path: string, query: object | undefined): string {
+    // Otherwise it would become part of the name of the host, and the key would be sent there.
+    if (!path.startsWith("/")) throw new ConfigurationError("A path begins with a slash.");
     const pairs = new URLSearchParams();
     for (const [name, value] of Object.entries(query ?? {})) {
-      if (value !== undefined && value !== null) pairs.append(name, String(value));
+      for (const each of Array.isArray(value) ? (value as unknown[]) : [value]) {
+        if (each !== undefined && each !== null) pairs.append(name, String(each));
+      }
     }
     const text = pairs.toString();
     return `${this.baseUrl}${path}${text ? `?${text}` : ""}`;
   }
 }
 
-/** Ends a request when the caller wants it, or when it takes too long. */
-class Limit {
-  readonly #controller = new AbortController();
-  readonly #outer: AbortSignal | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #isLate = false;
+/** What is known about an open stream. */
+export interface StreamHealth {
+  /** It is open, or something has arrived. */
+  heard(): void;
+}
 
-  constructor(outer: AbortSignal | undefined, timeout: number | undefined) {
-    this.#outer = outer;
-    if (outer?.aborted) this.#stop();
-    outer?.addEventListener("abort", this.#stop);
-    if (timeout !== undefined) this.restart(timeout);
+/** Something else than the API has answered. */
+class WrongAddress extends ConnectionError {}
+
+function defaultOf(method: string, path: string): Idempotent {
+  const bare = path.split("?", 1)[0] ?? path;
+  return NOT_REPEATABLE.has(`${method} ${bare}`) ? "none" : (DEFAULTS[method] ?? "none");
+}
+
+/** In browsers, a redirect that is not followed has no status. */
+function refuseRedirect(response: Response): void {
+  const redirects = response.status >= 300 && response.status < 400 && response.status !== 304;
+  if (redirects || response.type === "opaqueredirect") {
+    throw new WrongAddress("The server redirects. Is the address that of the Stead API?");
   }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  restart(timeout: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#isLate = true;
-      this.#controller.abort();
-    }, timeout);
-  }
-
-  end(): void {
-    clearTimeout(this.#timer);
-    this.#outer?.removeEventListener("abort", this.#stop);
-    this.#controller.abort();
-  }
-
-  explain(error: unknown): SteadError {
-    if (error instanceof SteadError) return error;
-    if (this.#outer?.aborted) return new AbortedError("The request was aborted.", { cause: error });
-    if (this.#isLate) return new TimeoutError("No response arrived in time.", { cause: error });
-    const reason = error instanceof Error ? causeOf(error) : String(error);
-    return new ConnectionError(`The connection failed: ${reason}`, { cause: error });
-  }
-
-  readonly #stop = (): void => this.#controller.abort();
 }
 
 export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
@@ -266,7 +283,7 @@ async function readJson(response: Response): Promise<unknown> {
     return JSON.parse(text) as unknown;
   } catch {
     // A proxy may have sent a page.
-    if (response.ok) throw new ConnectionError("The response is not JSON. Is the address that of the Stead API?");
+    if (response.ok) throw new WrongAddress("The response is not JSON. Is the address that of the Stead API?");
     return undefined;
   }
 }
@@ -275,12 +292,11 @@ function requestId(response: Response): string | undefined {
   return response.headers.get("x-request-id") ?? undefined;
 }
 
+/** `crypto.randomUUID` exists only on pages that were loaded with TLS. */
 function newKey(): string {
-  return `stead-typescript-retry-${crypto.randomUUID()}`;
-}
-
-function causeOf(error: Error): string {
-  return error.cause instanceof Error ? error.cause.message : error.message;
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  const text = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `stead-typescript-retry-${text}`;
 }
 
 function variable(name: string): string | undefined {

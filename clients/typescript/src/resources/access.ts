@@ -1,6 +1,7 @@
 // Generated from the API description by `make generate`.
 import { JobHandle, jobOf } from "../jobs.js";
-import { dataOf, Resource, unlessEmpty } from "../resource.js";
+import { Resource, unlessEmpty } from "../resource.js";
+import { dataOf } from "../responses.js";
 import { inPath } from "../transport.js";
 import type { RequestOptions } from "../transport.js";
 import type * as types from "../types.js";

@@ -1,5 +1,6 @@
 // Generated from the API description by `make generate`.
-import { dataOf, Resource } from "../resource.js";
+import { Resource } from "../resource.js";
+import { dataOf } from "../responses.js";
 import type { RequestOptions } from "../transport.js";
 import type * as types from "../types.js";
 

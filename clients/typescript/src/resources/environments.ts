@@ -1,7 +1,8 @@
 // Generated from the API description by `make generate`.
 import { fieldOf, JobHandle, jobOf } from "../jobs.js";
 import { Pager } from "../pages.js";
-import { dataOf, Resource, unlessEmpty } from "../resource.js";
+import { Resource, unlessEmpty } from "../resource.js";
+import { dataOf } from "../responses.js";
 import { inPath } from "../transport.js";
 import type { RequestOptions } from "../transport.js";
 import type * as types from "../types.js";

@@ -1,7 +1,8 @@
 // Generated from the API description by `make generate`.
 import { follow } from "../jobs.js";
 import { Pager } from "../pages.js";
-import { dataOf, Resource } from "../resource.js";
+import { Resource } from "../resource.js";
+import { dataOf } from "../responses.js";
 import { inPath } from "../transport.js";
 import type { JobEvent } from "../jobs.js";
 import type { RequestOptions } from "../transport.js";

@@ -1,6 +1,7 @@
 // Generated from the API description by `make generate`.
 import { followLive } from "../live.js";
-import { dataOf, Resource } from "../resource.js";
+import { Resource } from "../resource.js";
+import { dataOf } from "../responses.js";
 import type { LiveEvent } from "../live.js";
 import type { RequestOptions } from "../transport.js";
 import type * as types from "../types.js";

@@ -1,6 +1,7 @@
 // Generated from the API description by `make generate`.
 import { Pager } from "../pages.js";
-import { dataOf, Resource } from "../resource.js";
+import { Resource } from "../resource.js";
+import { dataOf } from "../responses.js";
 import { inPath } from "../transport.js";
 import type { RequestOptions } from "../transport.js";
 import type * as types from "../types.js";
