@@ -15,6 +15,7 @@ STATEMENTS = [
       network text not null,
       status text not null check (status in ('pending', 'approved', 'denied')),
       account_id text collate "C" references accounts (id) on delete cascade,
+      password_mark bytea,
       key_id text collate "C" references api_keys (id) on delete cascade,
       redeemed_at timestamptz(3),
       created_at timestamptz(3) not null,

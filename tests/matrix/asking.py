@@ -106,7 +106,7 @@ LEFT_OUT = {"AccountChange": {"new_email", "new_password", "current_password"}}
 """A password is asked for at most five times a minute, and a new one ends the caller's other sessions."""
 
 _THROTTLES = [
-    *("rate:sign-up:all", "rate:reset:all", "rate:device:all"),
+    *("rate:sign-up:all", "rate:reset:all", "rate:device:all", "rate:device:near:127.0.0.0/24"),
     *(
         f"rate:{what}:from:127.0.0.1"
         for what in ("sign-up", "password", "reset", "verify", "device", "device:poll")

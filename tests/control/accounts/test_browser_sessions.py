@@ -8,7 +8,9 @@ import httpx
 import pytest
 
 from stead.control.app import ControlPlane
+from stead.control.features import all_operations
 from stead.control.http.browser_sessions import COOKIE
+from tests import teams
 from tests.client import code_of
 from tests.people import PASSWORD, Person
 
@@ -93,6 +95,35 @@ async def test_only_sessions_are_cookies(browser: httpx.AsyncClient, person: Per
     assert code_of(await browser.get("/v1/account", headers=OWN)) == "auth.missing"
 
 
+@pytest.mark.parametrize("other", ["a=b c", "x", 'consent={"x":1}', "=", "a\x80=b", "__Host-stead2=no", ""])
+async def test_other_cookies_do_not_sign_anybody_out(browser: httpx.AsyncClient, person: Person, other: str):
+    """A page of a sibling domain can set them, with what it likes."""
+    own = (await sign_in(browser, person)).headers["set-cookie"].partition(";")[0]
+    browser.cookies.clear()
+    for cookie in (f"{other}; {own}", f"{own}; {other}", f"{other};{own};{other}"):
+        headers = {**OWN, "cookie": cookie.encode("latin-1")}
+        assert (await browser.get("/v1/account", headers=headers)).json()["data"]["id"] == person.id
+    twice = await browser.get("/v1/account", headers={**OWN, "cookie": f"{own}; {COOKIE}=another"})
+    assert code_of(twice) == "auth.missing"
+
+
+async def test_signing_in_again_ends_the_session_before(browser: httpx.AsyncClient, person: Person):
+    before = (await sign_in(browser, person)).headers["set-cookie"].partition(";")[0]
+    await sign_in(browser, person)
+    assert (await browser.get("/v1/account", headers=OWN)).status_code == 200
+    browser.cookies.clear()
+    assert code_of(await browser.get("/v1/account", headers={**OWN, "cookie": before})) == "auth.revoked"
+
+
+async def test_a_refusal_says_when_to_try_again(browser: httpx.AsyncClient, person: Person):
+    body = {"email": person.account.email, "password": "wrong"}
+    for _ in range(6):
+        refused = await browser.post("/session", json=body, headers=OWN)
+    assert (refused.status_code, code_of(refused)) == (429, "rate_limit.exceeded")
+    assert int(refused.headers["retry-after"]) > 0
+    assert refused.json()["error"]["doc_url"]
+
+
 async def test_signing_out_ends_the_session(browser: httpx.AsyncClient, person: Person):
     token = (await sign_in(browser, person)).headers["set-cookie"].partition(";")[0]
     gone = await browser.request("DELETE", "/session", headers=OWN)
@@ -117,6 +148,48 @@ async def test_some_things_need_a_recent_sign_in(
     assert (await browser.get("/v1/api-keys", headers=OWN)).status_code == 200
     await sign_in(browser, person)
     assert (await browser.post("/v1/api-keys", json=new, headers=OWN)).status_code == 201
+
+
+EXEMPT = {
+    "api_keys.revoke": "takes access away, which must not wait",
+    "api_keys.update": "can only narrow a key",
+    "device_authorizations.deny": "takes nothing away",
+    "sites.magic_link": "one use within a minute; opens what the session can change anyway",
+    "environments.refresh": "content of an environment that is not production",
+    "environments.reset": "content of an environment that is not production",
+    **dict.fromkeys(
+        [
+            f"{id_}{place}"
+            for id_ in ("components.delete", "cms_users.delete", "cron.delete", "database.execute")
+            for place in ("", "_in_environment")
+        ],
+        "daily work in a site, which backups restore",
+    ),
+}
+
+
+def test_what_is_lasting_needs_a_recent_sign_in():
+    """Credentials, and what is lost for good."""
+    for operation in all_operations():
+        scopes = set(operation.requires.scopes)
+        gives_access = operation.method != "GET" and scopes & {"keys:write", "credentials:write"}
+        if gives_access or operation.destructive == "irreversible":
+            assert operation.recent_sign_in != (operation.id in EXEMPT), operation.id
+
+
+@pytest.mark.parametrize(("method", "path"), [("PUT", "ssh-keys"), ("POST", "admin-password/reset")])
+async def test_an_open_browser_adds_no_lasting_access(
+    plane: ControlPlane, browser: httpx.AsyncClient, person: Person, method: str, path: str
+):
+    await sign_in(browser, person)
+    async with plane.database.transaction() as tx:
+        site = await teams.insert_site(tx, account=person.id)
+        old = tx.now - timedelta(minutes=11)
+        await tx.run("update sessions set created_at = $1 where account_id = $2", old, person.id)
+    plane.authenticator.clear_cache()
+    body = {"keys": []}
+    refused = await browser.request(method, f"/v1/sites/{site}/{path}", json=body, headers=OWN)
+    assert code_of(refused) == "auth.sign_in_again"
 
 
 async def test_programs_with_the_token_of_a_session_are_not_asked_again(plane: ControlPlane, person: Person):

@@ -4,6 +4,7 @@ import re
 import secrets
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 import httpx
@@ -12,6 +13,7 @@ import pytest
 from stead.control.app import ControlPlane
 from stead.control.devices import service
 from stead.control.devices.rules import normalize_user_code
+from stead.control.http.client_address import network_of, wide_network_of
 from tests.client import Client, code_of
 from tests.people import PASSWORD, Person
 
@@ -213,3 +215,41 @@ async def test_what_a_device_says_is_not_markup(device: Client, browser: httpx.A
     page = await browser.get("/device", params={"code": '"><script>alert(1)</script>'})
     assert "<script" not in page.text
     assert (await open_page(browser, person, started["user_code"])).status_code == 200
+
+
+async def change_password(person: Person) -> None:
+    change = {"current_password": PASSWORD, "new_password": "quite another password"}
+    assert (await person.session.patch("/v1/account", json=change)).status_code == 204
+
+
+async def test_a_ticket_ends_with_the_password(device: Client, browser: httpx.AsyncClient, person: Person):
+    started = await start(device)
+    ticket = ticket_in(await open_page(browser, person, started["user_code"]))
+    await change_password(person)
+    refused = await browser.post("/device", data={"ticket": ticket, "decision": "approve"})
+    assert (refused.status_code, "took too long" in refused.text) == (403, True)
+    assert code_of(await collect(device, started)) == "device.pending"
+
+
+async def test_an_approval_ends_with_the_password(device: Client, person: Person):
+    started = await start(device)
+    assert (await person.session.post(f"{START}/{started['user_code']}/approve")).status_code == 204
+    await change_password(person)
+    assert code_of(await collect(device, started)) == "device.denied"
+
+
+async def test_a_password_on_the_page_is_in_the_audit_trail(
+    plane: ControlPlane, device: Client, browser: httpx.AsyncClient, person: Person
+):
+    await open_page(browser, person, (await start(device))["user_code"])
+    async with plane.database.reading() as tx:
+        sql = "select count(*) from audit_events where event = $1 and actor_user_id = $2"
+        assert await tx.value(sql, "device_authorization_sign_in", person.id) == 1
+
+
+def test_many_networks_of_one_customer_do_not_take_what_all_share():
+    addresses = [IPv6Address(f"2001:db8:7:{number:x}::1") for number in range(1000)]
+    assert len({network_of(address) for address in addresses}) == 1000
+    assert {wide_network_of(address) for address in addresses} == {"2001:db8:7::/48"}
+    assert wide_network_of(IPv4Address("192.0.2.77")) == "192.0.2.0/24"
+    assert service.STARTS_PER_MINUTE_AND_PROVIDER * 50 <= service.STARTS_PER_MINUTE

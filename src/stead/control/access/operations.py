@@ -53,6 +53,7 @@ async def create_magic_link(call: Call, site: VisibleSite, body: NewMagicLink | 
 @operation(
     "POST /v1/sites/{site_id}/admin-password/reset",
     id="access.admin_password_reset",
+    recent_sign_in=True,
     destructive="irreversible",
     audit="admin_password_reset",
     scope=SCOPE,
@@ -77,6 +78,7 @@ async def get_ssh_keys(call: Call, site: VisibleSite) -> SshKeysView:
 @operation(
     f"PUT {_KEYS}",
     id="access.ssh_keys_replace",
+    recent_sign_in=True,
     scope=SCOPE,
     job="site.ssh_keys_apply",
     errors=[SiteNotFound, SiteBusy, JobsWaiting],
@@ -103,6 +105,7 @@ async def get_credentials(call: Call, site: VisibleSite) -> CredentialsView:
 @operation(
     f"POST {_CREDENTIALS}/{{kind}}/reset",
     id="access.credentials_reset",
+    recent_sign_in=True,
     destructive="irreversible",
     scope=SCOPE,
     errors=[SiteNotFound, EnvironmentNotFound, CredentialKindUnknown, SiteBusy],

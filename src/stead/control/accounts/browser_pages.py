@@ -1,6 +1,6 @@
 """`/session`: browsers sign in and out. The token is in a cookie, and in no response."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
@@ -9,11 +9,12 @@ from stead.control.accounts.operations import MAX_USER_AGENT
 from stead.control.accounts.rules import SignInClient, normalize_email
 from stead.control.accounts.schema import SignIn
 from stead.control.accounts.throttle import limit_password_attempts
-from stead.control.engines.postgres import DATABASE_UNREACHABLE
+from stead.control.engines.postgres import DATABASE_UNREACHABLE, Tx
 from stead.control.feature import ApiServices
 from stead.control.http.browser_sessions import clear_cookie, cookie_token, require_own_page, set_cookie
 from stead.control.http.client_address import network_of
 from stead.control.http.requests import Request
+from stead.control.http.responses import error_response
 from stead.control.http.web import Route, WebRequest, WebResponse
 from stead.control.outbox import audit
 from stead.control.outbox.audit import Actor, AuditEntry
@@ -48,11 +49,9 @@ async def _answer(handle: Handler, services: ApiServices, web: WebRequest) -> We
         error: ApiError = Unavailable()
     except ApiError as refused:
         error = refused
-    body = {
-        "error": {"type": error.type, "code": error.code, "message": str(error)},
-        "request_id": request.id,
-    }
-    return _json(body, error.status)
+    refusal = error_response(error, request.id, services.settings.docs)
+    headers = {name.decode(): value.decode() for name, value in refusal.headers}
+    return _json(refusal.body, refusal.status, headers)
 
 
 async def _sign_in(services: ApiServices, request: Request) -> WebResponse:
@@ -72,26 +71,32 @@ async def _sign_in(services: ApiServices, request: Request) -> WebResponse:
         entry = AuditEntry(actor)
         entry.note(session_id=session.id)
         await audit.record(tx, "session_create", "success", entry)
+        await _end_session(tx, cookie_token(request))
+    await services.invalidator.publish(tx.invalidations)
     seconds = int((session.expires_at - session.created_at).total_seconds())
     body = {
         "data": {"id": session.id, "account_id": session.account_id, "expires_at": session.expires_at},
         "request_id": request.id,
     }
-    return _json(body, 201, set_cookie(session.token, seconds))
+    return _json(msgspec.json.encode(body), 201, {"Set-Cookie": set_cookie(session.token, seconds)})
 
 
 async def _sign_out(services: ApiServices, request: Request) -> WebResponse:
-    token = cookie_token(request)
-    if token is not None and secrets.family_of(token) == "stead_session":
-        async with services.database.transaction() as tx:
-            caller = await service.principal_of_session(tx, secrets.digest(token))
-            if caller is not None:
-                await service.sign_out(tx, caller)
-                await audit.record(tx, "session_revoke", "success", AuditEntry(Actor.of(caller)))
-        await services.invalidator.publish(tx.invalidations)
+    async with services.database.transaction() as tx:
+        await _end_session(tx, cookie_token(request))
+    await services.invalidator.publish(tx.invalidations)
     return WebResponse(status_code=204, headers={**_HEADERS, "Set-Cookie": clear_cookie()})
 
 
-def _json(body: object, status: int, cookie: str | None = None) -> WebResponse:
-    more = {"Set-Cookie": cookie} if cookie else {}
-    return WebResponse(msgspec.json.encode(body), status, {**_HEADERS, **more}, media_type="application/json")
+async def _end_session(tx: Tx, token: str | None) -> None:
+    """The one that the browser has, if any."""
+    if token is None or secrets.family_of(token) != "stead_session":
+        return
+    caller = await service.principal_of_session(tx, secrets.digest(token))
+    if caller is not None:
+        await service.sign_out(tx, caller)
+        await audit.record(tx, "session_revoke", "success", AuditEntry(Actor.of(caller)))
+
+
+def _json(body: bytes, status: int, headers: Mapping[str, str]) -> WebResponse:
+    return WebResponse(body, status, {**_HEADERS, **headers}, media_type="application/json")

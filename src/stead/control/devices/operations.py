@@ -44,7 +44,7 @@ async def start_sign_in(call: PublicCall, body: NewDeviceAuthorization) -> Start
     The device shows `user_code` and `verification_uri`. A person opens the page, signs in, compares the code
     and approves. Meanwhile the device asks `POST /v1/device-authorizations/token` for its key.
     """
-    started = await service.start(call.tx, call.limiter, body, network_of(call.address))
+    started = await service.start(call.tx, call.limiter, body, call.address)
     page, code = f"{call.context.base_url.rstrip('/')}{PATH}", started.authorization.user_code
     return StartedDeviceView(
         device_code=started.device_code,

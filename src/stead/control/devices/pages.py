@@ -107,16 +107,19 @@ async def _sign_in(services: ApiServices, request: Request, form: Form) -> WebRe
             found = await service.find(tx, services.limiter, account.id, code)
         except (AccountSuspended, DeviceCodeNotFound) as refused:
             raise _Refused(f"{refused}") from None
-        ticket = _seal(services.sealer, account.id, found.user_code, tx.now + TICKET_LIFETIME)
+        await _record(tx, "device_authorization_sign_in", account)
+        ticket = _seal(services.sealer, account, found.user_code, tx.now + TICKET_LIFETIME)
     return _ask_to_approve(account, found, ticket)
 
 
 async def _decide(services: ApiServices, form: Form) -> WebResponse:
     """The second page: yes or no."""
     async with services.database.transaction() as tx:
-        owner, code = _open(services.sealer, form["ticket"], tx.now)
+        owner, mark, code = _open(services.sealer, form["ticket"], tx.now)
         account = await accounts.find(tx, owner)
         if account is None or account.suspended_at is not None or account.closed_at is not None:
+            raise _Refused(_TOO_LATE)
+        if mark != service.password_mark(account).hex():
             raise _Refused(_TOO_LATE)
         caller = accounts.owner_principal(account)
         try:
@@ -135,20 +138,22 @@ async def _record(tx: Tx, event: str, account: Account) -> None:
     await audit.record(tx, event, "success", AuditEntry(Actor("member", account.id, account.email)))
 
 
-def _seal(sealer: Sealer, account: str, code: str, until: datetime) -> str:
-    plain = json.dumps([account, code, until.timestamp()]).encode()
+def _seal(sealer: Sealer, account: Account, code: str, until: datetime) -> str:
+    """A ticket is worth nothing after the password was changed."""
+    mark = service.password_mark(account).hex()
+    plain = json.dumps([account.id, mark, code, until.timestamp()]).encode()
     return base64.urlsafe_b64encode(sealer.seal(plain, context=_CONTEXT)).decode()
 
 
-def _open(sealer: Sealer, ticket: str, now: datetime) -> tuple[AccountId, str]:
+def _open(sealer: Sealer, ticket: str, now: datetime) -> tuple[AccountId, str, str]:
     try:
         sealed = base64.urlsafe_b64decode(ticket.encode())
-        account, code, until = json.loads(sealer.open(sealed, context=_CONTEXT))
+        account, mark, code, until = json.loads(sealer.open(sealed, context=_CONTEXT))
     except (SealBroken, ValueError):
         raise _Refused(_TOO_LATE) from None
     if now.timestamp() > until:
         raise _Refused(_TOO_LATE)
-    return AccountId(account), code
+    return AccountId(account), mark, code
 
 
 def _read_form(body: bytes) -> Form:

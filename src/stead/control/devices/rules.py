@@ -31,6 +31,8 @@ class DeviceAuthorization:
     network: str
     status: Status
     account_id: AccountId | None
+    password_mark: bytes | None
+    """Of the password with which it was decided."""
     key_id: str | None
     redeemed_at: datetime | None
     created_at: datetime

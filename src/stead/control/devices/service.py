@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from stead.control.accounts import service as accounts
+from stead.control.accounts.rules import Account
 from stead.control.devices import store
 from stead.control.devices.rules import (
     KEY_DAYS,
@@ -26,7 +27,8 @@ from stead.control.devices.rules import (
 )
 from stead.control.devices.schema import DeviceTokenView, NewDeviceAuthorization
 from stead.control.engines.postgres import Tx
-from stead.control.http.principal import Principal
+from stead.control.http.client_address import network_of, wide_network_of
+from stead.control.http.principal import Address, Principal
 from stead.control.http.rate_limits import Limiter
 from stead.control.keys import service as keys
 from stead.control.keys.schema import NewKey
@@ -35,7 +37,9 @@ from stead.shared.errors import FieldInvalid, RateLimitExceeded
 from stead.shared.ids import AccountId, new_id
 
 STARTS_PER_MINUTE_AND_NETWORK = 10
-STARTS_PER_MINUTE = 600
+STARTS_PER_MINUTE_AND_PROVIDER = 100
+"""From the networks of one customer of a provider, so that nobody takes what all share."""
+STARTS_PER_MINUTE = 6000
 POLLS_PER_MINUTE_AND_DEVICE = 20
 POLLS_PER_MINUTE_AND_NETWORK = 120
 LOOKUPS_PER_MINUTE_AND_ACCOUNT = 60
@@ -50,10 +54,12 @@ class Started:
     authorization: DeviceAuthorization
 
 
-async def start(tx: Tx, limiter: Limiter, wanted: NewDeviceAuthorization, network: str) -> Started:
+async def start(tx: Tx, limiter: Limiter, wanted: NewDeviceAuthorization, address: Address) -> Started:
+    network = network_of(address)
     await _spend(
         limiter,
         (f"device:from:{network}", STARTS_PER_MINUTE_AND_NETWORK),
+        (f"device:near:{wide_network_of(address)}", STARTS_PER_MINUTE_AND_PROVIDER),
         ("device:all", STARTS_PER_MINUTE),
     )
     asked = wanted.scopes or [scopes.EVERYTHING]
@@ -70,6 +76,7 @@ async def start(tx: Tx, limiter: Limiter, wanted: NewDeviceAuthorization, networ
             network=network,
             status="pending",
             account_id=None,
+            password_mark=None,
             key_id=None,
             redeemed_at=None,
             created_at=tx.now,
@@ -108,6 +115,9 @@ async def collect(tx: Tx, device_code: str) -> DeviceTokenView:
     account = await accounts.find(tx, found.account_id) if found.account_id else None
     if found.status == "denied" or account is None or account.closed_at or account.suspended_at:
         raise DeviceDenied
+    if found.password_mark != password_mark(account):
+        # Whoever knew the old password may have approved it.
+        raise DeviceDenied
     if found.key_id is not None:
         await _revoke(tx, account.id, found.key_id)
     new = NewKey(scopes=found.scopes, name=found.machine_name, expires_in_days=KEY_DAYS)
@@ -140,7 +150,13 @@ async def _decide(tx: Tx, caller: Principal, user_code: str, status: Status) -> 
         (status, caller.account_id),
     ):
         raise DeviceCodeNotFound
-    await store.decide(tx, found.id, caller.account_id, status)
+    account = await accounts.get(tx, caller)
+    await store.decide(tx, found.id, account.id, password_mark(account), status)
+
+
+def password_mark(account: Account) -> bytes:
+    """Another one after the password was changed."""
+    return sha256(account.password_hash.encode()).digest()
 
 
 async def limit_collecting(limiter: Limiter, device_code: str, network: str) -> None:

@@ -5,8 +5,8 @@ from stead.control.engines.postgres import Tx
 from stead.shared.ids import AccountId
 
 _COLUMNS = (
-    "id, user_code, machine_name, scopes, network, status, account_id, key_id, redeemed_at, created_at,"
-    " expires_at"
+    "id, user_code, machine_name, scopes, network, status, account_id, password_mark, key_id, redeemed_at,"
+    " created_at, expires_at"
 )
 
 
@@ -49,9 +49,10 @@ async def lock_by_device(tx: Tx, device_hash: bytes) -> DeviceAuthorization | No
     )
 
 
-async def decide(tx: Tx, id_: str, account: AccountId, status: Status) -> None:
+async def decide(tx: Tx, id_: str, account: AccountId, password_mark: bytes, status: Status) -> None:
     await tx.run(
-        "update device_authorizations set status = $3, account_id = $2 where id = $1", id_, account, status
+        "update device_authorizations set status = $4, account_id = $2, password_mark = $3 where id = $1",
+        *(id_, account, password_mark, status),
     )
 
 

@@ -69,7 +69,12 @@ async def update_record(
 
 
 @operation(
-    f"DELETE {_ONE}", id="dns_records.delete", scope=_WRITE, preview=True, errors=[*_FINDING, *_CHANGING]
+    f"DELETE {_ONE}",
+    id="dns_records.delete",
+    recent_sign_in=True,
+    scope=_WRITE,
+    preview=True,
+    errors=[*_FINDING, *_CHANGING],
 )
 async def delete_record(call: Call, site: VisibleSite, record: VisibleRecord) -> None:
     """Delete a DNS record."""

@@ -142,7 +142,9 @@ async def list_function_versions(
     return await service.browse_versions(call.tx, function, page)
 
 
-@operation(f"DELETE {_ONE}", id="functions.delete", scope=_WRITE, errors=[FunctionNotFound])
+@operation(
+    f"DELETE {_ONE}", id="functions.delete", recent_sign_in=True, scope=_WRITE, errors=[FunctionNotFound]
+)
 async def delete_function(call: Call, function: VisibleFunction) -> None:
     """Delete a function. The edges stop serving it within seconds. Its state is kept with the site."""
     await service.delete(call.tx, function)

@@ -6,7 +6,6 @@ whatever cookies it has.
 """
 
 from datetime import datetime, timedelta
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 from stead.control.http.principal import Principal
@@ -22,14 +21,16 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def cookie_token(request: Request) -> str | None:
-    """The token in the cookie, if the request has no other credential."""
+    """The token in the cookie, if the request has no other credential.
+
+    Pages of sibling domains can set cookies too, and write what they like into them. So other cookies are not
+    parsed: whatever they contain, this one is found.
+    """
     if request.has_header(b"authorization") or not request.has_header(b"cookie"):
         return None
-    try:
-        found = SimpleCookie(request.header(b"cookie")).get(COOKIE)
-    except CookieError:
-        return None
-    return found.value if found and found.value else None
+    pairs = (each.strip().partition("=") for each in request.header(b"cookie").split(";"))
+    values = [value for name, _, value in pairs if name == COOKIE]
+    return values[0] or None if len(values) == 1 else None
 
 
 def require_own_page(request: Request) -> None:

@@ -32,6 +32,13 @@ def network_of(address: Address) -> str:
     return str(IPv6Network((address, 64), strict=False) if isinstance(address, IPv6Address) else address)
 
 
+def wide_network_of(address: Address) -> str:
+    """The /24 network of an IPv4 address, or the /48 of an IPv6 address: one customer of a provider may have
+    thousands of the networks that limits are counted by."""
+    bits = 48 if isinstance(address, IPv6Address) else 24
+    return str(ip_network(f"{address}/{bits}", strict=False))
+
+
 def parse_address(text: str | None) -> Address | None:
     """None if the text is no address. An IPv4 address that is mapped to IPv6 is returned as IPv4."""
     try:

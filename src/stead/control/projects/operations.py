@@ -97,10 +97,17 @@ async def update_project(call: Call, project: VisibleProject, body: ProjectChang
     return await service.update(call.tx, project, body)
 
 
-@operation("DELETE /v1/projects/{project_id}", id="projects.delete", scope="sites:write", errors=_MISSING)
+@operation(
+    "DELETE /v1/projects/{project_id}",
+    id="projects.delete",
+    recent_sign_in=True,
+    scope="sites:write",
+    errors=_MISSING,
+)
 @team_operation(
     "DELETE /v1/teams/{team_id}/projects/{project_id}",
     id="team_projects.delete",
+    recent_sign_in=True,
     scope="teams:write",
     resources=_IN_TEAM,
     errors=_MISSING,

@@ -39,6 +39,7 @@ async def set_secret(call: Call, environment: VisibleEnvironment, name: str, bod
 @operation(
     f"DELETE {_ONE}",
     id="secrets.delete",
+    recent_sign_in=True,
     scope=_WRITE,
     preview=True,
     errors=[EnvironmentNotFound, SecretNotFound],

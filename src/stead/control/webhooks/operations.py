@@ -90,6 +90,7 @@ async def update_endpoint(call: Call, endpoint: VisibleEndpoint, body: EndpointC
 @operation(
     "DELETE /v1/webhook-endpoints/{endpoint_id}",
     id="webhook_endpoints.delete",
+    recent_sign_in=True,
     scope="webhooks:write",
     errors=[EndpointNotFound],
 )
@@ -101,6 +102,7 @@ async def delete_endpoint(call: Call, endpoint: VisibleEndpoint) -> None:
 @operation(
     "POST /v1/webhook-endpoints/{endpoint_id}/roll",
     id="webhook_endpoints.roll",
+    recent_sign_in=True,
     destructive="irreversible",
     scope="webhooks:write",
     errors=[EndpointNotFound],
