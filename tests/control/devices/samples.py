@@ -3,8 +3,10 @@
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from stead.control.accounts import service as accounts
 from stead.control.devices import store
 from stead.control.devices.rules import DeviceAuthorization, SessionRequired, new_user_code
+from stead.control.devices.service import password_mark
 from stead.control.engines.postgres import Tx
 from stead.shared.ids import AccountId, new_id
 from tests.feature_samples import Samples, Values
@@ -26,6 +28,7 @@ async def insert_device(tx: Tx, device_code: str, user_code: str | None = None) 
         network="203.0.113.7",
         status="pending",
         account_id=None,
+        password_mark=None,
         key_id=None,
         redeemed_at=None,
         created_at=tx.now,
@@ -37,7 +40,9 @@ async def insert_device(tx: Tx, device_code: str, user_code: str | None = None) 
 
 async def insert_approved(tx: Tx, device_code: str, account: str) -> None:
     new = await insert_device(tx, device_code)
-    await store.decide(tx, new.id, AccountId(account), "approved")
+    found = await accounts.find(tx, AccountId(account))
+    assert found is not None
+    await store.decide(tx, new.id, found.id, password_mark(found), "approved")
 
 
 async def _waiting(person: Person, _made: Values) -> str:
