@@ -112,6 +112,14 @@ def test_an_operation_tells_clients_how_to_call_it(operation: Operation):
     assert set(entry["x-cli"]["arguments"]) <= set(operation.path_parameters)
 
 
+def test_a_deletion_that_is_repeated_as_it_is_returns_nothing():
+    """Clients take 404 for its success if the response to the first attempt was lost."""
+    for operation in OPERATIONS:
+        as_it_is = operation.method == "DELETE" and entry_of(operation)["x-idempotent"] == "natural"
+        if as_it_is and not takes_body(operation):
+            assert operation.response_kind == "none", operation.id
+
+
 def test_a_read_is_never_destructive_and_a_deletion_always_is():
     for operation in OPERATIONS:
         if operation.method in ("GET", "DELETE"):
