@@ -320,7 +320,8 @@ def _request(operation: Operation, path: str) -> str:
         sent.append("query")
     if operation.body is not None:
         sent.append("body: unlessEmpty(body)" if operation.body_is_optional else "body")
-    if operation.idempotent != "natural":
+    if operation.idempotent != "natural" or operation.method == "DELETE":
+        # A deletion that is not known has a key, in case it queues a job.
         sent.append(f'idempotent: "{operation.idempotent}"')
     sent.append("options")
     return f'this.transport.request("{operation.method}", {path}, {{ {", ".join(sent)} }})'

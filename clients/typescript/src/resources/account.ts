@@ -37,7 +37,7 @@ export class Account extends Resource {
    * Scopes: `account:admin`.
    */
   async close(body: types.AccountClosure, options: RequestOptions = {}): Promise<types.ClosedAccount> {
-    const { body: found } = await this.transport.request("DELETE", "/v1/account", { body, options });
+    const { body: found } = await this.transport.request("DELETE", "/v1/account", { body, idempotent: "natural", options });
     return dataOf<types.ClosedAccount>(found);
   }
 

@@ -59,7 +59,7 @@ export class ApiKeys extends Resource {
    * Scopes: `keys:write`.
    */
   async revoke(keyId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/api-keys/${inPath(keyId)}`, { options });
+    await this.transport.request("DELETE", `/v1/api-keys/${inPath(keyId)}`, { idempotent: "natural", options });
   }
 
   /**

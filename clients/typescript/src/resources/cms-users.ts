@@ -77,7 +77,7 @@ export class CmsUsers extends Resource {
    * Scopes: `cms.users:write`.
    */
   async delete(siteId: string, userId: string, query: { reassign?: string | null | undefined } = {}, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/users/${inPath(userId)}`, { query, options });
+    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/users/${inPath(userId)}`, { query, idempotent: "natural", options });
   }
 
   /**
@@ -110,6 +110,6 @@ export class CmsUsers extends Resource {
    * Scopes: `cms.users:write`.
    */
   async deleteInEnvironment(siteId: string, envId: string, userId: string, query: { reassign?: string | null | undefined } = {}, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/environments/${inPath(envId)}/users/${inPath(userId)}`, { query, options });
+    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/environments/${inPath(envId)}/users/${inPath(userId)}`, { query, idempotent: "natural", options });
   }
 }

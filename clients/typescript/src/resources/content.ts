@@ -84,7 +84,7 @@ export class Content extends Resource {
    * Scopes: `cms.content:write`.
    */
   async delete(siteId: string, contentId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/content/${inPath(contentId)}`, { options });
+    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/content/${inPath(contentId)}`, { idempotent: "natural", options });
   }
 
   /**
@@ -113,7 +113,7 @@ export class Content extends Resource {
    * Scopes: `cms.content:write`.
    */
   async deleteInEnvironment(siteId: string, envId: string, contentId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/environments/${inPath(envId)}/content/${inPath(contentId)}`, { options });
+    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/environments/${inPath(envId)}/content/${inPath(contentId)}`, { idempotent: "natural", options });
   }
 
   /**

@@ -77,7 +77,7 @@ export class Cron extends Resource {
    * Scopes: `cron:write`.
    */
   async delete(siteId: string, cronId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/cron/${inPath(cronId)}`, { options });
+    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/cron/${inPath(cronId)}`, { idempotent: "natural", options });
   }
 
   /**
@@ -109,7 +109,7 @@ export class Cron extends Resource {
    * Scopes: `cron:write`.
    */
   async deleteInEnvironment(siteId: string, envId: string, cronId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/environments/${inPath(envId)}/cron/${inPath(cronId)}`, { options });
+    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/environments/${inPath(envId)}/cron/${inPath(cronId)}`, { idempotent: "natural", options });
   }
 
   /**

@@ -57,6 +57,6 @@ export class DnsRecords extends Resource {
    * Scopes: `domains:write`.
    */
   async delete(siteId: string, recordId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/dns/records/${inPath(recordId)}`, { options });
+    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/dns/records/${inPath(recordId)}`, { idempotent: "natural", options });
   }
 }

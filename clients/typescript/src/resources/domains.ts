@@ -53,7 +53,7 @@ export class Domains extends Resource {
    * Scopes: `domains:write`.
    */
   async detach(siteId: string, envId: string, domainId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/environments/${inPath(envId)}/domains/${inPath(domainId)}`, { options });
+    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/environments/${inPath(envId)}/domains/${inPath(domainId)}`, { idempotent: "natural", options });
   }
 
   /**

@@ -164,7 +164,7 @@ export class Environments extends Resource {
    * Scopes: `deployments:write`.
    */
   async unlock(siteId: string, envId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/environments/${inPath(envId)}/lock`, { options });
+    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/environments/${inPath(envId)}/lock`, { idempotent: "natural", options });
   }
 
   /**

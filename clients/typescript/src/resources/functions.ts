@@ -67,7 +67,7 @@ export class Functions extends Resource {
    * Scopes: `functions:write`.
    */
   async delete(functionId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/functions/${inPath(functionId)}`, { options });
+    await this.transport.request("DELETE", `/v1/functions/${inPath(functionId)}`, { idempotent: "natural", options });
   }
 
   /**

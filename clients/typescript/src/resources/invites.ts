@@ -37,7 +37,7 @@ export class Invites extends Resource {
    * Scopes: `teams:write`.
    */
   async revoke(teamId: string, inviteId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/teams/${inPath(teamId)}/invites/${inPath(inviteId)}`, { options });
+    await this.transport.request("DELETE", `/v1/teams/${inPath(teamId)}/invites/${inPath(inviteId)}`, { idempotent: "natural", options });
   }
 
   /**

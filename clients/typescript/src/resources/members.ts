@@ -42,6 +42,6 @@ export class Members extends Resource {
    * Scopes: `teams:write`.
    */
   async remove(teamId: string, clientId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/teams/${inPath(teamId)}/members/${inPath(clientId)}`, { options });
+    await this.transport.request("DELETE", `/v1/teams/${inPath(teamId)}/members/${inPath(clientId)}`, { idempotent: "natural", options });
   }
 }

@@ -53,7 +53,7 @@ export class Projects extends Resource {
    * Scopes: `sites:write`.
    */
   async delete(projectId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/projects/${inPath(projectId)}`, { options });
+    await this.transport.request("DELETE", `/v1/projects/${inPath(projectId)}`, { idempotent: "natural", options });
   }
 
   /**
@@ -81,6 +81,6 @@ export class Projects extends Resource {
    * Scopes: `sites:write`.
    */
   async removeSite(projectId: string, siteId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/projects/${inPath(projectId)}/sites/${inPath(siteId)}`, { options });
+    await this.transport.request("DELETE", `/v1/projects/${inPath(projectId)}/sites/${inPath(siteId)}`, { idempotent: "natural", options });
   }
 }

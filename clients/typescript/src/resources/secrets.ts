@@ -36,6 +36,6 @@ export class Secrets extends Resource {
    * Scopes: `secrets:write`.
    */
   async delete(siteId: string, envId: string, name: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/environments/${inPath(envId)}/secrets/${inPath(name)}`, { options });
+    await this.transport.request("DELETE", `/v1/sites/${inPath(siteId)}/environments/${inPath(envId)}/secrets/${inPath(name)}`, { idempotent: "natural", options });
   }
 }

@@ -35,7 +35,7 @@ export class Sessions extends Resource {
    * With an API key, this does nothing: revoke a key with `DELETE /v1/api-keys/{key_id}`.
    */
   async revoke(options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", "/v1/sessions/current", { options });
+    await this.transport.request("DELETE", "/v1/sessions/current", { idempotent: "natural", options });
   }
 
   /**
@@ -44,6 +44,6 @@ export class Sessions extends Resource {
    * Scopes: `account:write`.
    */
   async revokeOne(sessionId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/sessions/${inPath(sessionId)}`, { options });
+    await this.transport.request("DELETE", `/v1/sessions/${inPath(sessionId)}`, { idempotent: "natural", options });
   }
 }

@@ -53,7 +53,7 @@ export class TeamProjects extends Resource {
    * Scopes: `teams:write`.
    */
   async delete(teamId: string, projectId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/teams/${inPath(teamId)}/projects/${inPath(projectId)}`, { options });
+    await this.transport.request("DELETE", `/v1/teams/${inPath(teamId)}/projects/${inPath(projectId)}`, { idempotent: "natural", options });
   }
 
   /**
@@ -81,6 +81,6 @@ export class TeamProjects extends Resource {
    * Scopes: `teams:write`.
    */
   async removeSite(teamId: string, projectId: string, siteId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/teams/${inPath(teamId)}/projects/${inPath(projectId)}/sites/${inPath(siteId)}`, { options });
+    await this.transport.request("DELETE", `/v1/teams/${inPath(teamId)}/projects/${inPath(projectId)}/sites/${inPath(siteId)}`, { idempotent: "natural", options });
   }
 }

@@ -55,7 +55,7 @@ export class Teams extends Resource {
    * Scopes: `teams:write`.
    */
   async delete(teamId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/teams/${inPath(teamId)}`, { options });
+    await this.transport.request("DELETE", `/v1/teams/${inPath(teamId)}`, { idempotent: "natural", options });
   }
 
   /**

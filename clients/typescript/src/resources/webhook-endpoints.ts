@@ -67,7 +67,7 @@ export class WebhookEndpoints extends Resource {
    * Scopes: `webhooks:write`.
    */
   async delete(endpointId: string, options: RequestOptions = {}): Promise<void> {
-    await this.transport.request("DELETE", `/v1/webhook-endpoints/${inPath(endpointId)}`, { options });
+    await this.transport.request("DELETE", `/v1/webhook-endpoints/${inPath(endpointId)}`, { idempotent: "natural", options });
   }
 
   /**
