@@ -24,9 +24,11 @@ from tests.matrix.worlds import Worlds
 from tests.people import EVERY_SCOPE
 
 MUTATIONS = [each for each in all_operations() if each.method != "GET"]
-RECORDED = [each for each in MUTATIONS if each.id not in ("password_resets.create", "accounts.sign_up")]
-"""A stranger may ask for a reset or sign up, and no account must show whether there is one. The use of the
-token is recorded."""
+OF_STRANGERS = ("password_resets.create", "accounts.sign_up", "device_authorizations.create")
+"""A stranger may ask for a reset, sign up or begin to sign in on a device, and no account must show whether
+there is one. The use of the token or the code is recorded."""
+RECORDED = [each for each in MUTATIONS if each.id not in OF_STRANGERS]
+ONLY_FOR_SESSIONS = ("device_authorizations.approve", "device_authorizations.deny")
 WITH_CREDENTIAL = [each for each in MUTATIONS if not each.requires.public]
 
 pytestmark = pytest.mark.usefixtures("cheap_passwords")
@@ -52,9 +54,15 @@ def _actor(asking: Asking, answer: httpx.Response) -> str | None:
     if not answer.content:
         return asking.world.newcomer.id
     data = answer.json()["data"]
-    return str(data.get("account_id", data["id"]))
+    return str(data["account_id"] if "account_id" in data else data["id"])
 
 
+WITH_EACH_CREDENTIAL = [
+    pytest.param(operation, credential, id=f"{kind}-{operation.id}")
+    for kind, credential in (("member", _session), ("api_key", _key))
+    for operation in RECORDED
+    if kind == "member" or operation.id not in ONLY_FOR_SESSIONS
+]
 LOCATIONS = merged("audit_locations")
 ENTRIES = merged("audit_entries")
 
@@ -76,8 +84,7 @@ def _actor_columns(event: AuditEventView) -> tuple[Any, ...]:
     return event.actor_kind, event.actor_user_id, event.actor_key_id
 
 
-@each(RECORDED)
-@pytest.mark.parametrize("credential", [_session, _key], ids=["member", "api_key"])
+@pytest.mark.parametrize(("operation", "credential"), WITH_EACH_CREDENTIAL)
 async def test_a_mutation_writes_exactly_one_entry(
     operation: Operation,
     credential: Callable[[World], Caller],
