@@ -14,9 +14,9 @@ STATEMENTS = [
     """
     create table malware_scans (
       id text collate "C" primary key,
-      site_id text not null references sites (id),
-      env_id text not null references environments (id),
-      job_id text not null unique,
+      site_id text collate "C" not null references sites (id),
+      env_id text collate "C" not null references environments (id),
+      job_id text collate "C" not null unique,
       kind text not null check (kind in ('full', 'incremental')),
       cause text not null check (cause in ('on_demand', 'scheduled', 'change')),
       status text not null check (status in ('running', 'clean', 'infected', 'error')),
@@ -41,9 +41,9 @@ STATEMENTS = [
     """
     create table malware_detections (
       id text collate "C" primary key,
-      site_id text not null references sites (id),
-      env_id text not null references environments (id),
-      scan_id text not null,
+      site_id text collate "C" not null references sites (id),
+      env_id text collate "C" not null references environments (id),
+      scan_id text collate "C" not null,
       source text not null check (source in ('file', 'database')),
       path text not null,
       signature text not null,
@@ -55,7 +55,7 @@ STATEMENTS = [
         ('detected', 'quarantined', 'quarantine_failed', 'restored', 'ignored', 'dismissed')),
       reason text,
       restoring text not null default 'no' check (restoring in ('no', 'running', 'unknown')),
-      restore_job_id text,
+      restore_job_id text collate "C",
       announced boolean not null default false,
       blocked boolean not null default false,
       replaced boolean not null default false,
@@ -77,7 +77,7 @@ STATEMENTS = [
     """,
     """
     create table malware_ignored (
-      env_id text not null references environments (id),
+      env_id text collate "C" not null references environments (id),
       sha256 text not null,
       created_at timestamptz not null,
       primary key (env_id, sha256)
@@ -86,7 +86,7 @@ STATEMENTS = [
     """
     create table malware_schedules (
       env_id text collate "C" primary key references environments (id),
-      site_id text not null references sites (id),
+      site_id text collate "C" not null references sites (id),
       due_at timestamptz not null,
       full_due_at timestamptz not null,
       failures integer not null default 0,
@@ -108,7 +108,7 @@ STATEMENTS = [
     """,
     """
     create table vulnerabilities (
-      id text primary key,
+      id text collate "C" primary key,
       digest text not null,
       generation bigint not null,
       title text not null,
@@ -124,7 +124,7 @@ STATEMENTS = [
     "create index vulnerabilities_by_generation on vulnerabilities (generation)",
     """
     create table vulnerability_ranges (
-      vulnerability_id text not null references vulnerabilities (id) on delete cascade,
+      vulnerability_id text collate "C" not null references vulnerabilities (id) on delete cascade,
       type text not null,
       slug text not null,
       label text not null,
@@ -152,9 +152,9 @@ STATEMENTS = [
     """,
     """
     create table site_components (
-      env_id text not null references environments (id),
+      env_id text collate "C" not null references environments (id),
       version_id bigint not null references component_versions (id),
-      site_id text not null references sites (id),
+      site_id text collate "C" not null references sites (id),
       name text not null,
       primary key (env_id, version_id)
     )
@@ -162,18 +162,18 @@ STATEMENTS = [
     "create index site_components_of_version on site_components (version_id, env_id)",
     """
     create table component_inventories (
-      env_id text primary key references environments (id),
-      site_id text not null references sites (id),
+      env_id text collate "C" primary key references environments (id),
+      site_id text collate "C" not null references sites (id),
       taken_at timestamptz not null
     )
     """,
     """
     -- References are left to site_components, which each row comes from: a record may open a million rows.
     create table vulnerability_findings (
-      env_id text not null,
-      vulnerability_id text not null,
+      env_id text collate "C" not null,
+      vulnerability_id text collate "C" not null,
       version_id bigint not null,
-      site_id text not null,
+      site_id text collate "C" not null,
       opened_at timestamptz not null,
       fixed_at timestamptz,
       announced boolean not null default false,

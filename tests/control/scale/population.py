@@ -119,6 +119,14 @@ _STATEMENTS = (
       '', true, 'detected', true, now(), now() from numbers
     """,
     f"""
+    insert into vulnerability_findings (env_id, vulnerability_id, version_id, site_id, opened_at, announced)
+    select {_id("env")}, 'vulnerability-' || n % 100, n % 1000, {_id("site")}, now(), true from numbers
+    """,
+    """
+    insert into vulnerabilities (id, digest, generation, title, copyrights, matched)
+    select 'vulnerability-' || n, '', 1, 'A', '{}', true from generate_series(0, 99) n
+    """,
+    f"""
     insert into events (id, type, account_id, team_id, site_id, data, created_at, mode, position)
     select {_id("evt")}, 'site.restarted', case when {_IS_PERSONAL} then {_ACCOUNT} end,
       case when not {_IS_PERSONAL} then {_TEAM} end, {_id("site")}, '{{}}', now(), 'live', 1000000000 + n

@@ -27,6 +27,7 @@ TEAMS, OWN_SITES, OWN_JOBS = 10, 20, 10
 """The caller is in so many teams. Each of them, and the caller, has so many sites with so many jobs each."""
 ROWS_OF_ONE = 5 * OWN_SITES * OWN_JOBS
 """A list may read so many rows for each owner: every row of that owner a few times."""
+OVERVIEWS = ("account.get", "backups.status", "security.summary", "notifications.unread_count")
 MAY_BE_SCANNED = {"certificates"}
 """This table is empty here, and PostgreSQL does not use the index of an empty table."""
 
@@ -95,6 +96,13 @@ def lists(settings: Settings, request: pytest.FixtureRequest, monkeypatch: pytes
 async def test_a_list_reads_no_rows_of_other_owners(operation: Operation, owner: Person, lists: ListReader):
     path = url_of(operation, await path_values(operation, owner))
     await lists.read(owner.session, path, rows=ROWS_OF_ONE)
+
+
+@each(lambda operation: operation.id in OVERVIEWS)
+async def test_an_overview_reads_no_rows_of_other_owners(
+    operation: Operation, owner: Person, lists: ListReader
+):
+    await lists.read(owner.session, url_of(operation, {}), rows=ROWS_OF_ONE)
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,11 @@ async def _start_and_stop_edge(
         if trial not in probing:
             trial.job = await trial.case.scenario.start(harness, trial.site)
     for trial in trials:
-        await until(_has_announced, f"{trial.case} has announced its change", harness, feed, trial)
+        try:
+            await until(_has_announced, f"{trial.case} has announced its change", harness, feed, trial)
+        except AssertionError as error:
+            error.add_note(await harness.describe_job(trial.job))
+            raise
 
 
 @asynccontextmanager
@@ -152,10 +156,12 @@ async def _blocked_after_probing(harness: Harness, trials: Sequence[LiveTrial]) 
             trial.job = await trial.case.scenario.start(harness, trial.site)
 
         async def all_blocked() -> bool:
-            # A step that waits for too long is begun again, so two of them may wait for one environment.
+            # A step that waits for too long is begun again, so two of them may wait for one environment. The
+            # visits that the node reports wait too, and are no sign that the step has begun.
             waiting = await harness.sql(
                 "select site_id from environments where ctid in (select format('(%s,%s)', page, tuple)::tid"
-                " from pg_locks where locktype = 'tuple' and relation = 'environments'::regclass)"
+                " from pg_locks join pg_stat_activity using (pid) where locktype = 'tuple'"
+                " and relation = 'environments'::regclass and query like 'update environments set release%')"
             )
             return set(sites) <= {site for (site,) in waiting}
 

@@ -118,10 +118,10 @@ class Harness:
                 jobs,
                 FINAL,
             )
-            described = [await self._describe_job(row["id"]) for row in left]
+            described = [await self.describe_job(row["id"]) for row in left]
             raise AssertionError(f"not within {bound:g} s of an idle machine: the end of {left}\n{described}")
 
-    async def _describe_job(self, job: str) -> str:
+    async def describe_job(self, job: str) -> str:
         """Describe what the workflow and the node know about a job."""
         handle = (await self.temporal()).get_workflow_handle(job)
         events = [

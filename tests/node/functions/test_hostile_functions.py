@@ -289,7 +289,7 @@ async def test_a_visitor_who_reads_slowly_delays_nobody_else(host: Hosting) -> N
 
 
 RATIO = 1.5
-ROUNDS, VISITS = 10, 200
+ROUNDS, VISITS = 20, 200
 
 
 async def test_a_neighbour_hardly_notices_hostile_functions(host: Hosting, neighbour: FunctionSpec) -> None:
