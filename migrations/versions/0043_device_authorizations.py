@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision, down_revision = "0042", "0041"
+revision, down_revision = "0043", "0042"
 
 STATEMENTS = [
     """
