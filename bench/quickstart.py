@@ -61,10 +61,23 @@ class Clone:
         self._environment = {name: value for name, value in given.items() if name not in _OF_MAKE}
 
     def run(self, command: Command, folder: Path) -> None:
-        with self._log.open("ab") as log:
-            code = subprocess.run(
-                command, cwd=folder, env=self._environment, stdout=log, stderr=log, check=False
-            ).returncode
+        with (
+            self._log.open("ab") as log,
+            subprocess.Popen(
+                command,
+                cwd=folder,
+                env=self._environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            ) as running,
+        ):
+            try:
+                code = running.wait()
+            except BaseException:
+                # With everything that it has started.
+                os.killpg(running.pid, signal.SIGKILL)
+                raise
         if code:
             raise CouldNotRun(f"{' '.join(command)} failed:\n{self._tail()}")
 
@@ -117,6 +130,9 @@ def _scratch() -> Iterator[Path]:
     finally:
         for place in _mounts_below(path):
             _succeeds("umount", place)
+        # Never what is mounted from elsewhere.
+        if left := _mounts_below(path):
+            raise CouldNotRun(f"{path} is not removed, because something is mounted in it: {left[0]}")
         shutil.rmtree(path)
 
 
