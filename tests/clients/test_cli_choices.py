@@ -101,9 +101,9 @@ def test_what_is_lost_is_named_as_people_call_it(machine: Machine, address: str)
     _link(machine, site_id="site_1", domain="nothing-of-value.example.com", base_url=address)
     machine.variables.pop("STEAD_API_KEY")
     _sign_in(machine, address, "stead_live_x")
-    site = machine.stead("sites", "delete")
+    site = machine.stead("sites", "delete", "--confirm-domain", "shop.example.com")
     assert site.code == 4
-    assert "(shop.example.com)" in site.err, "not as the link calls it"
+    assert "Delete a site (shop.example.com)" in site.err, "not as the link calls it"
 
 
 def test_the_profile_is_that_of_the_linked_installation(tmp_path: Path, address: str):
