@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, test } from "node:test";
 
-import { ConfigurationError, ConnectionError, Stead, TimeoutError } from "../dist/index.js";
+import { ConfigurationError, ConnectionError, NotFound, Stead, TimeoutError } from "../dist/index.js";
 import { Reconnects } from "../dist/jobs.js";
 
 /** Serves until the tests end. */
@@ -77,9 +77,23 @@ test("an upload to a store that stays silent ends", async () => {
     request.resume();
     answer(response, 201, { id: "up_1", url: `${store}/put`, method: "PUT", headers: {} });
   });
-  const stead = new Stead({ baseUrl: api, apiKey: "key", timeout: 300, maxRetries: 1 });
+  const stead = new Stead({ baseUrl: api, apiKey: "key", timeout: 3_000, maxRetries: 0 });
   await assert.rejects(stead.uploadFile("site_1", new Uint8Array(10)), TimeoutError);
-  assert.equal(uploads, 2);
+  assert.equal(uploads, 1);
+});
+
+test("a lost response to a deletion is no error, but one that returns something is not invented", async () => {
+  let calls = 0;
+  const api = await serving((request, response) => {
+    calls += 1;
+    if (calls % 2 === 1) request.socket.destroy();
+    else answer(response, 404);
+  });
+  const stead = new Stead({ baseUrl: api, apiKey: "key" });
+  assert.equal(await stead.teams.delete("team_1"), undefined);
+  await assert.rejects(stead.environments.destroy("site_1", "env_1"), NotFound);
+  await assert.rejects(stead.request("DELETE", "/v1/teams/team_1"), NotFound);
+  assert.equal(calls, 6);
 });
 
 test("a path cannot name another host", async () => {
