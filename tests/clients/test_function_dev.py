@@ -110,8 +110,9 @@ def compilers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_programs(tmp_path_factory.mktemp("compilers"))
 
 
-@pytest.mark.parametrize("language", ["c", "go", "rust", "typescript", "zig"])
+@pytest.mark.parametrize("language", ["c", "rust", "typescript", "zig"])
 def test_a_new_function_of_a_language_runs(language: str, tmp_path: Path, compilers: Path, cache: str):
+    """Go compiles its standard library first, which takes too long here: see the tests of its commands."""
     path = f"{compilers}:{os.environ['PATH']}"
     machine = Machine(tmp_path, {"PATH": path, "XDG_CACHE_HOME": cache})
     assert machine.stead("fn", "new", "hello", "--language", language).code == 0
