@@ -155,7 +155,7 @@ async def test_a_method_that_a_page_does_not_take_is_refused(browser: httpx.Asyn
 async def test_a_page_that_fails_is_reported_without_its_cause(
     plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
 ):
-    async def fail() -> bool:
+    def fail() -> None:
         raise RuntimeError("a secret")
 
     transport = httpx.ASGITransport(plane, raise_app_exceptions=False)
