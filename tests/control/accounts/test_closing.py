@@ -103,8 +103,9 @@ async def test_the_sites_of_a_closed_account_are_deleted_and_recovered_after_it_
     mine, theirs = await create_hosted_site(plane, person), await create_hosted_site(plane, stranger)
     assert (await _close(person.session)).json()["data"]["sites"] == 1
     async with plane.database.transaction() as tx:
-        assert await sites.delete_of_closed_accounts(tx) >= 1
-        assert await sites.delete_of_closed_accounts(tx) == 0, "each has a job now"
+        # Other tests have closed accounts, too. It ends because each site has a job then.
+        while await sites.delete_of_closed_accounts(tx):
+            pass
         job = await tx.value("select id from jobs where site_id = $1", mine.id)
         assert await tx.value("select count(*) from jobs where site_id = $1", theirs.id) == 0
     assert await mine.driver.run_job(job) == "deleted"
@@ -149,5 +150,7 @@ async def test_a_closed_account_is_erased_after_thirty_days_and_its_address_is_f
 
 
 async def _erase(plane: ControlPlane) -> None:
-    async with plane.database.transaction() as tx:
-        await closing.erase(tx)
+    erased = 1
+    while erased:  # other tests have closed accounts, too
+        async with plane.database.transaction() as tx:
+            erased = await closing.erase(tx)
