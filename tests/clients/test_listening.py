@@ -28,7 +28,8 @@ async def publish(person: Person, *types: str) -> list[str]:
     async with person.transaction() as tx:
         made = [await insert_event(tx, type_, account=person.id) for type_ in types]
     async with person.transaction() as tx:
-        await number_events(tx, 10_000)
+        while await number_events(tx, 10_000):  # those of other tests come first
+            pass
     return made
 
 

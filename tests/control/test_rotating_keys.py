@@ -25,6 +25,7 @@ NOT_SEALED = {
     ("password_resets", "token_hash"),
     ("environments", "lease_token_hash"),
     ("magic_links", "token_hash"),
+    *(("device_authorizations", column) for column in ("device_hash", "password_mark")),
     ("access_passwords", "hash"),
     # Public keys, and hashes of passwords.
     ("access_lists", "content"),
