@@ -225,6 +225,8 @@ class WordPressNode:
             if pid is not None:
                 os.kill(pid, signal.SIGKILL)
         await asyncio.to_thread(self._clear)
+        # The next agent knows nothing of what the one before has started.
+        self.databases = _find_databases(self.edge)
         await self.start_agent()
 
     def _clear(self) -> None:
@@ -312,13 +314,16 @@ def nonce_in(page: str, name: str) -> str:
     return found[1]
 
 
+def _find_databases(edge: EdgeHarness) -> NodeDatabases:
+    server = DatabaseServer(ServerSettings(edge.data / "mariadb", durable=False))
+    return NodeDatabases(Databases(server.socket), server, make_gate(edge.data, server.socket))
+
+
 @asynccontextmanager
 async def start_wordpress_node(**options: Any) -> AsyncIterator[WordPressNode]:
     async with start_edge() as edge:
-        server = DatabaseServer(ServerSettings(edge.data / "mariadb", durable=False))
         (edge.data / "hosting").mkdir(exist_ok=True)
-        gate = make_gate(edge.data, server.socket)
-        node = WordPressNode(edge, NodeDatabases(Databases(server.socket), server, gate), **options)
+        node = WordPressNode(edge, _find_databases(edge), **options)
         await node.start_agent()
         try:
             yield node
