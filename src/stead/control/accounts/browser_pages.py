@@ -8,7 +8,7 @@ from stead.control.accounts import service
 from stead.control.accounts.operations import MAX_USER_AGENT
 from stead.control.accounts.rules import SignInClient, normalize_email
 from stead.control.accounts.schema import SignIn
-from stead.control.accounts.throttle import limit_password_attempts
+from stead.control.accounts.throttle import limit_sign_ins
 from stead.control.engines.postgres import DATABASE_UNREACHABLE, Tx
 from stead.control.feature import ApiServices
 from stead.control.http.browser_sessions import clear_cookie, cookie_token, require_own_page, set_cookie
@@ -61,9 +61,7 @@ async def _sign_in(services: ApiServices, request: Request) -> WebResponse:
         raise RequestMalformed(reason="it is not the JSON of a sign-in") from None
     address = services.authenticator.client_address(request)
     network = network_of(address)
-    async with services.database.reading() as tx:
-        is_known = await service.is_known_network(tx, attempt.email, network)
-    await limit_password_attempts(services.limiter, attempt.email, network, is_known_network=is_known)
+    await limit_sign_ins(services, attempt.email, network)
     agent = request.header(b"user-agent")[:MAX_USER_AGENT]
     async with services.database.transaction() as tx:
         session = await service.sign_in(tx, attempt, SignInClient(str(address), network, agent))

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 
 from stead.control.accounts import service as accounts
 from stead.control.accounts.rules import Account
-from stead.control.accounts.throttle import limit_password_attempts
+from stead.control.accounts.throttle import limit_sign_ins
 from stead.control.devices import service
 from stead.control.devices.rules import (
     KEY_DAYS,
@@ -27,7 +27,7 @@ from stead.control.feature import ApiServices
 from stead.control.http.client_address import network_of
 from stead.control.http.error_pages import page
 from stead.control.http.requests import Request
-from stead.control.http.web import HtmlResponse, Route, WebRequest, WebResponse
+from stead.control.http.web import HtmlResponse, Route, WebRequest, WebResponse, form_headers
 from stead.control.outbox import audit
 from stead.control.outbox.audit import Actor, AuditEntry
 from stead.control.sealing import SealBroken, Sealer
@@ -47,14 +47,7 @@ _INCORRECT = "The email address or the password is incorrect."
 _UNREADABLE = "The form could not be read."
 _UNAVAILABLE = "Signing in does not work at the moment. Try again later."
 _TOO_LATE = "That took too long. Sign in again."
-_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
+_HEADERS = form_headers("'self'")
 
 Form = Mapping[str, str]
 
@@ -96,9 +89,7 @@ async def _sign_in(services: ApiServices, request: Request, form: Form) -> WebRe
     """The first page: who it is, and which device."""
     email, code = form.get("email", ""), form.get("code", "")
     network = network_of(services.authenticator.client_address(request))
-    async with services.database.reading() as tx:
-        is_known = await accounts.is_known_network(tx, email, network)
-    await limit_password_attempts(services.limiter, email, network, is_known_network=is_known)
+    await limit_sign_ins(services, email, network)
     async with services.database.transaction() as tx:
         try:
             account = await accounts.find_by_password(tx, email, form.get("password", ""))

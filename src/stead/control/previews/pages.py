@@ -7,14 +7,14 @@ from html import escape
 from urllib.parse import parse_qs
 
 from stead.control.accounts import service as accounts
-from stead.control.accounts.throttle import limit_password_attempts
+from stead.control.accounts.throttle import limit_sign_ins
 from stead.control.configuration.preview_keys import PATH
 from stead.control.engines.postgres import DATABASE_UNREACHABLE
 from stead.control.feature import ApiServices
 from stead.control.http.client_address import network_of
 from stead.control.http.error_pages import page
 from stead.control.http.requests import Request
-from stead.control.http.web import HtmlResponse, Route, WebRequest, WebResponse
+from stead.control.http.web import HtmlResponse, Route, WebRequest, WebResponse, form_headers
 from stead.control.previews import service
 from stead.control.previews.rules import build_url, is_path
 from stead.shared.errors import AccountSuspended, RateLimitExceeded, RequestMalformed, RequestTooLarge
@@ -78,9 +78,7 @@ def sign_in_routes(services: ApiServices) -> Sequence[Route]:
 async def _open_preview(services: ApiServices, request: Request, target: _Target) -> str:
     email, password = _read_form(await request.body(MAX_BYTES))
     network = network_of(services.authenticator.client_address(request))
-    async with services.database.reading() as tx:
-        is_known = await accounts.is_known_network(tx, email, network)
-    await limit_password_attempts(services.limiter, email, network, is_known_network=is_known)
+    await limit_sign_ins(services, email, network)
     async with services.database.transaction() as tx:
         try:
             account = await accounts.find_by_password(tx, email, password)
@@ -120,12 +118,4 @@ def _show_form(target: _Target, problem: str = "", status: int = 200) -> WebResp
 def _headers(target: _Target | None = None) -> dict[str, str]:
     """Browsers apply `form-action` also to the redirect after the form, which leads to the preview."""
     allowed = f"'self' {target.origin}" if target else "'none'"
-    return {
-        "Content-Security-Policy": (
-            f"default-src 'none'; style-src 'self'; form-action {allowed}; frame-ancestors 'none';"
-            " base-uri 'none'"
-        ),
-        "X-Content-Type-Options": "nosniff",
-        "Referrer-Policy": "no-referrer",
-        "Cache-Control": "no-store",
-    }
+    return form_headers(allowed)
