@@ -19,6 +19,12 @@ _VISIBLE = """
 """A test credential sees only test keys. A pinned credential sees only keys with the same pin."""
 
 
+_VISIBLE_KEY = (
+    "select id, name, mode, last4, scopes, pin_type, pin_id, ip_allowlist, expires_at, last_used_at,"
+    " revoked_at, created_at, account_id from api_keys"
+)
+
+
 def _viewer(caller: Principal) -> tuple[str | None, ...]:
     return caller.account_id, caller.mode, caller.pin_type, caller.pin_id
 
@@ -26,8 +32,7 @@ def _viewer(caller: Principal) -> tuple[str | None, ...]:
 async def find(tx: Tx, caller: Principal, key: str) -> VisibleKey | None:
     return await tx.one(
         VisibleKey,
-        "select id, name, mode, last4, scopes, pin_type, pin_id, ip_allowlist, expires_at, last_used_at,"  # noqa: S608
-        f" revoked_at, created_at, account_id from api_keys where {_VISIBLE} and id = $5",
+        f"{_VISIBLE_KEY} where {_VISIBLE} and id = $5",
         *_viewer(caller),
         key,
     )
@@ -36,8 +41,7 @@ async def find(tx: Tx, caller: Principal, key: str) -> VisibleKey | None:
 async def get(tx: Tx, account: AccountId, key: str) -> VisibleKey | None:
     return await tx.one(
         VisibleKey,
-        "select id, name, mode, last4, scopes, pin_type, pin_id, ip_allowlist, expires_at, last_used_at,"
-        " revoked_at, created_at, account_id from api_keys where account_id = $1 and id = $2",
+        f"{_VISIBLE_KEY} where account_id = $1 and id = $2",
         *(account, key),
     )
 
