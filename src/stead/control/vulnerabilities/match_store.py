@@ -58,18 +58,21 @@ async def match_new(tx: Tx, *, limit: int) -> int:
     totals = accumulate(counts[each] for each in ids)
     fitting = ids[: len(list(takewhile(lambda total: total <= MAX_FINDINGS, totals)))]
     chosen = fitting or ids[:1]
-    opened = await _open(tx, affected, chosen, is_all=bool(fitting))
-    is_complete = bool(fitting) or not opened
-    if is_complete and await _mark_fixed(tx, affected, chosen) < MAX_FINDINGS:
+    if not fitting and await _open(tx, affected, chosen, f"{_IS_MISSING} limit {MAX_FINDINGS}"):
+        return len(chosen)
+    # Before findings are opened, because it reads all that are open.
+    fixed = await _mark_fixed(tx, affected, chosen)
+    if fitting:
+        await _open(tx, affected, chosen)
+    if fixed < MAX_FINDINGS:
         await tx.run("update vulnerabilities set matched = true where id = any($1)", chosen)
     return len(chosen)
 
 
-async def _open(tx: Tx, affected: list[Affected], chosen: list[str], *, is_all: bool) -> int:
-    """Open the findings of these records: all of them, or some that are missing."""
+async def _open(tx: Tx, affected: list[Affected], chosen: list[str], part: str = "") -> int:
+    """Open the findings of these records, or a part of them."""
     wanted = set(chosen)
     of_chosen = [each for each in affected if each.vulnerability_id in wanted]
-    part = "" if is_all else f"{_IS_MISSING} limit {MAX_FINDINGS}"
     return await tx.run(
         f"{_OPEN} {part} {_AGAIN}",
         [each.vulnerability_id for each in of_chosen],
