@@ -1,4 +1,4 @@
-"""A command that is cancelled at the moment of its acknowledgement."""
+"""What becomes of a step when the attempt that waits for it is cancelled."""
 
 import asyncio
 from types import SimpleNamespace
@@ -51,7 +51,7 @@ async def test_a_cancellation_in_the_moment_of_the_acknowledgement_stops_the_ste
     acknowledged_first: bool,
 ) -> None:
     nats = Acknowledging()
-    asking = asyncio.create_task(nats.gateway.run_command(COMMAND))
+    asking = asyncio.create_task(nats.gateway.run_command(COMMAND, lambda: True))
     await nats.waits.wait()
     # Both before the loop goes on: `asyncio.wait_for` has its result and hides the cancellation behind it.
     if acknowledged_first:
@@ -64,4 +64,16 @@ async def test_a_cancellation_in_the_moment_of_the_acknowledgement_stops_the_ste
     assert done, "it asks on for what nobody wants"
     assert asking.cancelled()
     assert nats.sent == [COMMAND, Cancel("node-1", "job_1", "environment", 1)]
+    assert nats.gateway._waiting == {}
+
+
+async def test_a_step_goes_on_when_only_the_attempt_ends_that_waits_for_it() -> None:
+    nats = Acknowledging()
+    asking = asyncio.create_task(nats.gateway.run_command(COMMAND, lambda: False))
+    await nats.waits.wait()
+    asking.cancel()
+    done, _ = await asyncio.wait({asking}, timeout=BOUND)
+    assert done
+    assert asking.cancelled()
+    assert nats.sent == [COMMAND]
     assert nats.gateway._waiting == {}

@@ -1,4 +1,4 @@
-"""A worker or a node is killed in a step: another worker, or the restarted node, finishes the job."""
+"""A worker or a node is killed or replaced in a step: another worker, or the restarted node, finishes the job."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -99,6 +99,19 @@ async def test_a_node_does_not_count_as_down_because_no_worker_ran(harness: Harn
     await harness.sql("update nodes set last_seen_at = now() - interval '1 minute'")
     harness.start_workers()
     await require_success(harness, job)
+
+
+async def test_a_step_goes_on_while_its_worker_is_replaced(harness: Harness) -> None:
+    case = next(case for case in HELD if case.is_on_node and not case.done)
+    async with holding(harness, [case]) as (trial,):
+        for worker in harness.workers:
+            await worker.stop()
+        harness.start_workers()
+        await until(_is_executed_again, "another worker waits for the step", harness, trial)
+        assert is_waiting(trial.pid), "the process of the step goes on"
+        await release(harness, trial)
+        await conclude(harness, [trial])
+    check_succeeded(case, trial.result)
 
 
 @pytest.mark.parametrize("case", HELD, ids=str)

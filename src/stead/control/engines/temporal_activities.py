@@ -19,6 +19,13 @@ def attempt_number() -> int:
     return activity.info().attempt
 
 
+def is_stopping() -> bool:
+    """Whether the workflow has cancelled the current activity. It is also cancelled when its worker stops, or
+    when its heartbeats were missed and another attempt has begun: then its work goes on."""
+    details = activity.cancellation_details()
+    return details is not None and details.cancel_requested
+
+
 def final_error(code: str, reason: str) -> ApplicationError:
     """An error after which Temporal does not retry."""
     return ApplicationError(reason, code, reason, type=REFUSED, non_retryable=True)

@@ -14,6 +14,7 @@ from stead.control.engines.temporal_activities import (
     declare_activity,
     final_error,
     heartbeating,
+    is_stopping,
     retryable_error,
 )
 from stead.control.engines.temporal_workflow import Failure
@@ -194,7 +195,7 @@ class Activities:
         on_refusal: RefusalHandler | None,
     ) -> None:
         async with heartbeating():
-            result = await self._gateway.run_command(self._address(run, command, public_key))
+            result = await self._gateway.run_command(self._address(run, command, public_key), is_stopping)
         if result.outcome == "refused":
             reason = clean_reason(result.reason or "The node refused.")
             refusal = Refused(clean_reason(result.code or Internal.code), reason)

@@ -81,14 +81,16 @@ class Gateway:
         finally:
             self._waiting.pop(key, None)
 
-    async def run_command(self, command: Command) -> Result:
-        """Return the result of the node. If this task is cancelled, stop the step on the node first."""
+    async def run_command(self, command: Command, is_stopping: Callable[[], bool]) -> Result:
+        """Return the result of the node. If this task is cancelled and the step `is_stopping`, stop it on the
+        node first. Otherwise it goes on there, and another attempt waits for its result."""
         key = (command.node, command.job, command.step, command.epoch)
         result = self._waiting[key] = asyncio.get_running_loop().create_future()
         try:
             return await self._send_until_done(command, result)
         except asyncio.CancelledError:
-            await asyncio.shield(self._cancel(command, result))
+            if is_stopping():
+                await asyncio.shield(self._cancel(command, result))
             raise
         finally:
             self._waiting.pop(key, None)
