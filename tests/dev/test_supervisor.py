@@ -132,6 +132,14 @@ async def test_the_next_start_stops_processes_that_a_crash_left_behind(scratch: 
         assert await stray.wait() == -signal.SIGINT
 
 
+async def test_a_stack_starts_when_its_record_is_empty_after_a_power_failure(scratch: Path) -> None:
+    directory = DataDirectory(scratch)
+    directory.create()
+    (scratch / "state.json").touch()
+    async with run_stack(scratch, [Redis]):
+        assert directory.load_record().is_running()
+
+
 async def test_another_process_with_a_recorded_process_id_is_never_signalled(scratch: Path) -> None:
     other = await asyncio.create_subprocess_exec("/bin/sleep", "600")
     real = ProcessId.of(other.pid)

@@ -53,10 +53,13 @@ class DataDirectory:
         return self.path / program
 
     def load_record(self) -> StackRecord:
+        if self.exists() and not self._state.stat().st_size:
+            # After a power failure: not every change is durable.
+            return StackRecord()
         return read_json(self._state, StackRecord) or StackRecord()
 
-    def save_record(self, record: StackRecord) -> None:
-        write_json(self._state, record)
+    def save_record(self, record: StackRecord, *, durable: bool = True) -> None:
+        write_json(self._state, record, durable=durable)
 
     @contextmanager
     def lock(self) -> Iterator[None]:

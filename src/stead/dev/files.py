@@ -19,18 +19,20 @@ def read_json(path: Path, kind: type[T]) -> T | None:
         return None
 
 
-def write_json(path: Path, value: object) -> None:
-    write_private(path, msgspec.json.format(msgspec.json.encode(value), indent=2))
+def write_json(path: Path, value: object, *, durable: bool = True) -> None:
+    write_private(path, msgspec.json.format(msgspec.json.encode(value), indent=2), durable=durable)
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Writes a file that only its owner can read. Readers see either the old or the new content."""
+def write_private(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Writes a file that only its owner can read. Readers see either the old or the new content. A durable
+    one survives a power failure; the caller waits for the disk."""
     replacement = path.with_name(path.name + ".new")
     fd = os.open(replacement, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(fd, "wb") as file:
         file.write(content)
         file.flush()
-        os.fsync(fd)
+        if durable:
+            os.fsync(fd)
     replacement.replace(path)
 
 

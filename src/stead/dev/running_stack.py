@@ -63,7 +63,8 @@ class RunningStack(Stack):
 
     def _save_status(self, status: ChildStatus) -> None:
         self._record.children = self.supervisor.statuses
-        self.directory.save_record(self._record)
+        # Processes do not survive a power failure, and programs that are starting must not wait for the disk.
+        self.directory.save_record(self._record, durable=False)
         self._on_change(status)
 
     def child(self, kind: type[SupervisedProgram]) -> ChildProcess:

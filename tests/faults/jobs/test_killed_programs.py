@@ -1,4 +1,4 @@
-"""A worker or a node is killed or replaced in a step: another worker, or the restarted node, finishes the job."""
+"""A worker is killed or replaced, or a node is killed, in a step: the job is finished when one is back."""
 
 from collections.abc import Sequence
 from typing import Any
