@@ -181,11 +181,11 @@ STATEMENTS = [
     )
     """,
     """
-    create index vulnerability_findings_unannounced on vulnerability_findings (site_id)
-      where fixed_at is null and not announced
+    -- New entries come last, and the scan for the oldest forgets those that are announced one by one.
+    create index vulnerability_findings_unannounced on vulnerability_findings (opened_at)
+      with (deduplicate_items = off) where fixed_at is null and not announced
     """,
     "create index vulnerability_findings_of_record on vulnerability_findings (vulnerability_id)",
-    "create index vulnerability_findings_of_version on vulnerability_findings (version_id)",
 ]
 
 

@@ -230,4 +230,46 @@ async def test_versions_and_fixed_findings_that_nobody_needs_are_removed(
         kept = await tx.all(str, "select version from component_versions where slug = $1 order by 1", slug)
         fixed = "select count(*) from vulnerability_findings where env_id = $1 and fixed_at is not null"
         # Those of one scan are removed together.
-        assert (await tx.value(fixed, env), kept) == (4, ["1.0.4", "1.0.5"])
+        assert (await tx.value(fixed, env), kept) == (4, ["1.0.5"])
+
+
+async def _delete(person: Person, site: str, *, recoverable_for: str) -> None:
+    async with person.transaction() as tx:
+        await tx.run(
+            "update sites set status = 'deleted', recoverable_until = now() + $2::text::interval"
+            " where id = $1",
+            *(site, recoverable_for),
+        )
+        await tx.run(
+            "update environments set status = 'deleted', returns_to = 'running' where site_id = $1", site
+        )
+
+
+async def test_owners_hear_nothing_about_sites_that_they_have_deleted(
+    plane: ControlPlane, new_person: NewPerson, tmp_path: Path
+) -> None:
+    person = await new_person()
+    site = await insert_wordpress_site(person)
+    slug = f"deleted-{site[-8:].lower()}"
+    await _install(person, site, _plugin("1.0", slug))
+    await _delete(person, site, recoverable_for="1 day")
+    await update_feed(plane, tmp_path / "feed", record(f"v1-{slug}", slug))
+    assert await _announce(person, site) == 0
+
+
+@pytest.mark.parametrize(("recoverable_for", "kept"), [("1 day", 1), ("-1 day", 0)])
+async def test_what_is_known_about_a_site_is_forgotten_when_it_cannot_be_recovered_any_more(
+    recoverable_for: str, kept: int, plane: ControlPlane, new_person: NewPerson, tmp_path: Path
+) -> None:
+    person = await new_person()
+    site, other = [await insert_wordpress_site(person) for _ in range(2)]
+    slug = f"purged-{site[-8:].lower()}"
+    await update_feed(plane, tmp_path / "feed", record(f"v1-{slug}", slug))
+    for each in (site, other):
+        await _install(person, each, _plugin("1.0", slug))
+    await _delete(person, site, recoverable_for=recoverable_for)
+    await updating.remove_unused(plane.database)
+    async with person.transaction() as tx:
+        for table in ("site_components", "component_inventories", "vulnerability_findings"):
+            count = f"select count(*) from {table} where site_id = $1"
+            assert (await tx.value(count, site), await tx.value(count, other)) == (kept, 1), table

@@ -58,6 +58,7 @@ class FindingRow:
 class Unannounced:
     site_id: str
     env_id: str
+    is_deleted: bool
     account_id: str | None
     team_id: str | None
     domain: str
@@ -263,17 +264,34 @@ async def remove_fixed(tx: Tx, env: str, *, kept: int) -> None:
 
 
 async def remove_unused_versions(tx: Tx, after: int, *, limit: int) -> int | None:
-    """Look at versions after this one, and remove those that no site has had. Returns the last one."""
+    """Look at versions after this one, and remove those that no site has. Returns the last one. Findings in a
+    version that is removed are fixed, or will be when their environment is looked at again."""
     ids = await tx.all(
         int, "select id from component_versions where id > $1 order by id limit $2", after, limit
     )
     await tx.run(
         "delete from component_versions v where v.id = any($1)"
-        " and not exists (select from site_components c where c.version_id = v.id)"
-        " and not exists (select from vulnerability_findings f where f.version_id = v.id)",
+        " and not exists (select from site_components c where c.version_id = v.id)",
         ids,
     )
     return ids[-1] if ids else None
+
+
+async def remove_deleted(tx: Tx, after: str, *, limit: int) -> str | None:
+    """Look at environments after this one, and forget the components of those that were deleted and cannot be
+    recovered. Returns the last one."""
+    found = await tx.all(
+        lambda env, is_gone: (env, is_gone),
+        "select i.env_id, e.status = 'deleted' and (e.returns_to is null or s.recoverable_until <= $2)"
+        " from component_inventories i join environments e on e.id = i.env_id"
+        " join sites s on s.id = i.site_id where i.env_id > $1 order by i.env_id limit $3",
+        *(after, tx.now, limit),
+    )
+    gone = [env for env, is_gone in found if is_gone]
+    await tx.run("delete from vulnerability_findings where env_id = any($1)", gone)
+    await tx.run("delete from site_components where env_id = any($1)", gone)
+    await tx.run("delete from component_inventories where env_id = any($1)", gone)
+    return found[-1][0] if found else None
 
 
 async def list_findings(tx: Tx, env: str, *, limit: int) -> list[FindingRow]:
@@ -345,17 +363,17 @@ async def lock_unannounced(tx: Tx) -> Unannounced | None:
     """The findings of one environment that nobody was told about."""
     env: str | None = await tx.value(
         "select env_id from vulnerability_findings where fixed_at is null and not announced"
-        " limit 1 for update skip locked"
+        " order by opened_at limit 1 for update skip locked"
     )
     if env is None:
         return None
     found = await tx.one(
         Unannounced,
         """
-        select s.id, f.env_id, s.account_id, s.team_id, s.domain, count(*) over (), u.id, u.title,
-          u.cvss_rating, u.record_url, u.copyrights
+        select s.id, f.env_id, e.status = 'deleted', s.account_id, s.team_id, s.domain, count(*) over (),
+          u.id, u.title, u.cvss_rating, u.record_url, u.copyrights
         from vulnerability_findings f join vulnerabilities u on u.id = f.vulnerability_id
-        join sites s on s.id = f.site_id
+        join environments e on e.id = f.env_id join sites s on s.id = f.site_id
         where f.env_id = $1 and f.fixed_at is null and not f.announced
         order by u.cvss_score desc nulls last, u.id limit 1
         """,

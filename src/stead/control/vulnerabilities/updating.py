@@ -99,7 +99,11 @@ def _take(records: Iterator[_Read]) -> list[_Read]:
 
 
 async def remove_unused(database: Database) -> None:
-    """Forget versions of components that no site has."""
+    """Forget the components of deleted environments, and versions that no site has."""
+    last_environment: str | None = ""
+    while last_environment is not None:
+        async with database.transaction() as tx:
+            last_environment = await store.remove_deleted(tx, last_environment, limit=BATCH_SIZE)
     last: int | None = 0
     while last is not None:
         async with database.transaction() as tx:
@@ -115,6 +119,8 @@ async def announce(tx: Tx) -> int:
     found = await store.lock_unannounced(tx)
     if found is None:
         return 0
+    if found.is_deleted:
+        return 1
     about = About(
         account_id=found.account_id, team_id=found.team_id, site_id=found.site_id, env_id=found.env_id
     )
