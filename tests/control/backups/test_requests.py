@@ -1,7 +1,7 @@
 """Snapshots through the API: for which sites, what is listed, what nodes are asked, and what is kept."""
 
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -515,7 +515,7 @@ class RefusingNode(Gateway):
     def __init__(self, code: str) -> None:
         self.code = code
 
-    async def run_command(self, command: Command) -> Result:
+    async def run_command(self, command: Command, is_stopping: Callable[[], bool]) -> Result:  # noqa: ARG002
         reason = "the files are in too many levels"
         return Result(command.node, command.job, command.step, command.epoch, "refused", self.code, reason)
 
