@@ -22,13 +22,16 @@ async def places_of(plane: ControlPlane, needle: bytes) -> list[str]:
     """Every column of every table in which these bytes occur, as text, as bytes or in hexadecimal."""
     found = []
     async with plane.database.reading() as tx:
-        for table, column in await tx.all(lambda *row: row, SCAN):
-            sql = (
-                f'select count(*) from "{table}" where position($1::bytea in'
-                f' case when pg_typeof("{column}") = \'bytea\'::regtype then "{column}"::text::bytea'
-                f" else convert_to(\"{column}\"::text, 'UTF8') end) > 0"
-                f' or position($2 in "{column}"::text) > 0'
-            )
+        columns = await tx.all(lambda *row: row, SCAN)
+    for table, column in columns:
+        sql = (
+            f'select count(*) from "{table}" where position($1::bytea in'
+            f' case when pg_typeof("{column}") = \'bytea\'::regtype then "{column}"::text::bytea'
+            f" else convert_to(\"{column}\"::text, 'UTF8') end) > 0"
+            f' or position($2 in "{column}"::text) > 0'
+        )
+        # Nobody may hold a connection for the time that all columns take.
+        async with plane.database.reading() as tx:
             if await tx.value(sql, needle, needle.hex()):
                 found.append(f"{table}.{column}")
     return found

@@ -44,10 +44,14 @@ async def erase(tx: Tx) -> int:
     The rows stay: deleted sites and the audit trail refer to them. Their addresses are free again.
     """
     found = await store.list_expired(tx, tx.now - CLOSED_KEPT, BATCH_SIZE)
+    if not found:
+        return 0
+    # One for the batch, because hashes are slow and the transaction waits. Nobody knows the password.
+    password_hash = await hash_password(secrets.token_urlsafe(32))
     for account in found:
         # Those that were being created while the account was closed.
         await keys.revoke_all(tx, account)
-        await store.erase(tx, account, password_hash=await hash_password(secrets.token_urlsafe(32)))
+        await store.erase(tx, account, password_hash=password_hash)
     return len(found)
 
 
