@@ -195,13 +195,16 @@ async def insert_upload(tx: Tx, site: str) -> str:
     return id_
 
 
-async def insert_build(tx: Tx, site: str, env: str, *, status: str = "failed") -> str:
+async def insert_build(
+    tx: Tx, site: str, env: str, *, status: str = "failed", function: str | None = None
+) -> str:
     id_ = new_id("build")
     await tx.run(
         "insert into builds (id, site_id, env_id, builder, status, source, ref, artifact_id, created_at,"
-        " finished_at) values ($1, $2, $3, 'static', $4, 'git', 'main', $5, $6, $7)",
-        *(id_, site, env, status, "art_x" if status == "succeeded" else None, tx.now),
-        tx.now if status in ("succeeded", "failed") else None,
+        " finished_at, function_id) values ($1, $2, $3, $4, $5, 'git', 'main', $6, $7, $8, $9)",
+        *(id_, site, env, "wasm" if function else "static", status),
+        *("art_x" if status == "succeeded" else None, tx.now),
+        *(tx.now if status in ("succeeded", "failed") else None, function),
     )
     return id_
 
@@ -216,7 +219,14 @@ async def insert_secret(tx: Tx, env: str, name: str) -> None:
 
 
 async def insert_artifact(
-    tx: Tx, site: str, *, content: bytes | None = None, built_at: datetime | None = None, size: int = 100
+    tx: Tx,
+    site: str,
+    *,
+    content: bytes | None = None,
+    built_at: datetime | None = None,
+    size: int = 100,
+    build: str | None = None,
+    serve_model: str = "static",
 ) -> str:
     """A row of one, with a layer of its own unless told what is in it."""
     id_ = new_id("art")
@@ -227,10 +237,10 @@ async def insert_artifact(
     layer = str(digests.of(content or id_.encode()))
     await tx.run(
         "insert into artifacts (id, site_id, digest, serve_model, manifest, config, envelope, key_id,"
-        " layer_digest, layer_size, ref, commit, created_at, built_at)"
-        " values ($1, $2, $3, 'static', $4, $5, '{}', 'sha256:none', $6, $7, 'main', $8, $9, $9)",
-        *(id_, site, made.manifest.digest, made.manifest.content, made.config.content, layer, size),
-        *("9fceb02d0ae598e95dc970b74767f19372d61af8", built_at or tx.now),
+        " layer_digest, layer_size, ref, commit, created_at, built_at, build_id)"
+        " values ($1, $2, $3, $4, $5, $6, '{}', 'sha256:none', $7, $8, 'main', $9, $10, $10, $11)",
+        *(id_, site, made.manifest.digest, serve_model, made.manifest.content, made.config.content),
+        *(layer, size, "9fceb02d0ae598e95dc970b74767f19372d61af8", built_at or tx.now, build),
     )
     sizes = {layer: size, made.config.digest: len(made.config.content)}
     sizes[made.manifest.digest] = len(made.manifest.content)
@@ -271,14 +281,12 @@ async def insert_function(tx: Tx, site: str, slug: str | None = None) -> str:
     return id_
 
 
-async def insert_function_artifact(tx: Tx, function: str) -> str:
-    """What a build of the function has made."""
-    site = str(await tx.value("select site_id from functions where id = $1", function))
-    build = await insert_build(tx, site, await environment_of(tx, site), status="succeeded")
-    artifact = await insert_artifact(tx, site)
-    await tx.run("update builds set function_id = $2, builder = 'wasm' where id = $1", build, function)
-    await tx.run("update artifacts set build_id = $2, serve_model = 'wasm' where id = $1", artifact, build)
-    return artifact
+async def insert_function_artifact(tx: Tx, function: str, *, site: str = "", env: str = "") -> str:
+    """What a build of the function has made. Its site and environment are looked up if they are not told."""
+    site = site or str(await tx.value("select site_id from functions where id = $1", function))
+    env = env or await environment_of(tx, site)
+    build = await insert_build(tx, site, env, status="succeeded", function=function)
+    return await insert_artifact(tx, site, build=build, serve_model="wasm")
 
 
 async def insert_function_version(tx: Tx, function: str, artifact: str) -> str:

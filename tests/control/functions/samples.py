@@ -59,9 +59,12 @@ async def _own_version(person: Person, made: Values) -> dict[str, Any]:
 
 
 async def _make_things(tx: Tx, world: World) -> None:
+    # The sites that bodies name. First, because only insertions are executed together.
+    loose = [each.id for each in world.loose_sites.values()]
+    await tx.run("update sites set profile = 'wasm', runtime = 'wasm' where id = any($1)", loose)
     for flavour, env in world.environments():
         function = await insert_function(tx, env.site or "")
-        artifact = await insert_function_artifact(tx, function)
+        artifact = await insert_function_artifact(tx, function, site=env.site or "", env=env.id)
         version = await insert_function_version(tx, function, artifact)
         for kind, id_ in (
             (VisibleFunction, function),
@@ -69,9 +72,6 @@ async def _make_things(tx: Tx, world: World) -> None:
             (FunctionVersion, version),
         ):
             world.add(flavour, replace(env, kind=kind, id=id_))
-        # The site that bodies name.
-        loose = world.loose_sites[flavour].id
-        await tx.run("update sites set profile = 'wasm', runtime = 'wasm' where id = $1", loose)
 
 
 def _audited_site(asking: Any, _: httpx.Response) -> tuple[str | None, str | None]:
