@@ -14,6 +14,7 @@ from stead.shared.ids import SessionId, new_id
 from stead.shared.roles import Role
 from stead.shared.secrets import mint
 from tests.client import Client, code_of
+from tests.conftest import NewPerson
 from tests.control.accounts.conftest import Mailbox
 from tests.control.environments.conftest import create_hosted_site
 from tests.people import PASSWORD, Person
@@ -147,6 +148,27 @@ async def test_a_closed_account_is_erased_after_thirty_days_and_its_address_is_f
     token = await mailbox.token(person.account.email)
     confirmation = {"token": token, "password": PASSWORD}
     assert (await visitor.post("/v1/accounts/verify-email", json=confirmation)).status_code == 204
+
+
+async def test_accounts_that_are_erased_together_wait_for_one_hash(
+    plane: ControlPlane, new_person: NewPerson, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+):
+    """Hashes are slow, and a transaction that waits for many is ended."""
+    hashes = list[str]()
+
+    async def hash_slowly(password: str) -> str:
+        hashes.append(password)
+        return f"hash {len(hashes)}"
+
+    people = [await new_person() for _ in range(3)]
+    for person in people:
+        assert (await _close(person.session)).status_code == 200
+    clock.move(CLOSED_KEPT + timedelta(minutes=1))
+    monkeypatch.setattr(closing, "hash_password", hash_slowly)
+    async with plane.database.transaction() as tx:
+        # Other tests have closed accounts, too.
+        assert await closing.erase(tx) >= len(people)
+    assert len(hashes) == 1
 
 
 async def _erase(plane: ControlPlane) -> None:
