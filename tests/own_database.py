@@ -15,7 +15,8 @@ from stead.control.insights.tables import create_tables
 from stead.control.settings import Settings
 from stead.shared.clock import MovableClock
 from tests.client import Client
-from tests.conftest import UNLIMITED
+from tests.conftest import UNLIMITED, NewPerson
+from tests.people import Person, make_person
 from tests.teams import spare_database
 
 
@@ -41,3 +42,11 @@ async def plane(settings: Settings, clock: MovableClock, answering: None) -> Asy
 @pytest.fixture(scope="module")
 def anonymous(plane: ControlPlane) -> Client:
     return Client(transport=httpx.ASGITransport(plane), base_url="http://stead.test")
+
+
+@pytest.fixture(scope="module")
+def new_person(plane: ControlPlane, anonymous: Client) -> NewPerson:
+    async def make(**wanted: str) -> Person:
+        return await make_person(plane, anonymous, **wanted)
+
+    return make

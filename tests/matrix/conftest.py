@@ -8,7 +8,7 @@ from stead.control.app import ControlPlane
 from tests.matrix.worlds import Worlds
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def worlds(plane: ControlPlane) -> Worlds:
     return Worlds(plane.database)
 

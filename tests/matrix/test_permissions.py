@@ -11,6 +11,7 @@ from stead.control.app import ControlPlane
 from stead.control.features import all_operations
 from stead.control.http.operations import BodyInput, Operation, ResourceInput
 from stead.shared.roles import Role
+from tests import own_database
 from tests.client import Client
 from tests.conftest import FIGURE
 from tests.matrix.asking import IN_PATH, Asking, ask, body
@@ -26,6 +27,8 @@ from tests.matrix.rules import (
 from tests.matrix.world import Flavour, World
 from tests.matrix.worlds import Worlds
 from tests.selection.feature import leave_to_feature
+
+settings, plane, anonymous = own_database.settings, own_database.plane, own_database.anonymous
 
 OPERATIONS = all_operations()
 each_operation = pytest.mark.parametrize(

@@ -15,7 +15,7 @@ _COLUMNS = ", ".join(AuditEventView.__struct_fields__)
 Written = Callable[[], Awaitable[list[AuditEventView]]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def worlds(plane: ControlPlane) -> Worlds:
     return Worlds(plane.database)
 

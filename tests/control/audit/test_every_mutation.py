@@ -14,6 +14,7 @@ from stead.control.http.visibility import Governed
 from stead.control.sites.rules import VisibleSite
 from stead.shared.ids import new_id
 from stead.shared.roles import Role
+from tests import own_database
 from tests.client import Client, code_of
 from tests.control.audit.conftest import Written
 from tests.feature_samples import merged
@@ -22,6 +23,8 @@ from tests.matrix.rules import expected, flavours, resources
 from tests.matrix.world import Caller, World
 from tests.matrix.worlds import Worlds
 from tests.people import EVERY_SCOPE
+
+settings, plane, anonymous = own_database.settings, own_database.plane, own_database.anonymous
 
 MUTATIONS = [each for each in all_operations() if each.method != "GET"]
 OF_STRANGERS = ("password_resets.create", "accounts.sign_up", "device_authorizations.create")

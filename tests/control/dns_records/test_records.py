@@ -30,12 +30,15 @@ from stead.dev.engines.powerdns import PowerDns as PowerDnsEngine
 from stead.dev.running_stack import RunningStack, run_stack
 from stead.shared.errors import ApiError, FieldInvalid
 from stead.shared.ids import new_id
-from tests import teams
+from tests import own_database, teams
 from tests.answering_node import place_on_answering_node
 from tests.client import Client, code_of
 from tests.documented_commands import run_commands
 from tests.node.harness import until
 from tests.people import Person
+
+settings, plane = own_database.settings, own_database.plane
+anonymous, new_person = own_database.anonymous, own_database.new_person
 
 ZONE = "example.com"
 NAMESERVERS = ("ns1.platform.example", "ns2.platform.example")

@@ -20,8 +20,25 @@ _SESSION = {
 }
 
 MAX_HOLD_SECONDS = 8.0
-"""How long one request may hold a connection: slightly longer than the statement timeout."""
+"""How long a connection may be held without a new statement: slightly longer than the statement timeout."""
+MAX_TRANSACTION_SECONDS = 60.0
+"""How long it may be held in any case. A batch of many statements needs seconds on a busy machine."""
 CHECK_SECONDS = 1.0
+
+
+class _Hold:
+    """Since when a connection has been held, and since when its last statement has run."""
+
+    __slots__ = ("began", "statement_began", "statements")
+
+    def __init__(self, now: float, statements: int) -> None:
+        self.began = self.statement_began = now
+        self.statements = statements
+
+    def is_overdue(self, now: float, statements: int) -> bool:
+        if statements != self.statements:
+            self.statements, self.statement_began = statements, now
+        return now - self.statement_began > MAX_HOLD_SECONDS or now - self.began > MAX_TRANSACTION_SECONDS
 
 
 class Pool:
@@ -30,13 +47,13 @@ class Pool:
         self._idle: list[Any] = []
         self._open = 0
         self._waiting: deque[asyncio.Future[Any]] = deque()
-        self._acquired: dict[Any, float] = {}
+        self._acquired: dict[Any, _Hold] = {}
         self._check: asyncio.TimerHandle | None = None
 
     async def acquire(self) -> Any:
         connection = await self._acquire()
         loop = asyncio.get_running_loop()
-        self._acquired[connection] = loop.time()
+        self._acquired[connection] = _Hold(loop.time(), _count_statements(connection))
         if self._check is None:
             self._check = loop.call_later(CHECK_SECONDS, self._close_overdue, loop)
         return connection
@@ -66,8 +83,10 @@ class Pool:
     def _close_overdue(self, loop: asyncio.AbstractEventLoop) -> None:
         """Close connections that are held too long: a server that hangs would keep them open forever."""
         self._check = None
-        for connection, since in list(self._acquired.items()):
-            if loop.time() - since > MAX_HOLD_SECONDS:
+        for connection, hold in list(self._acquired.items()):
+            if connection.is_closed():
+                continue  # and not released yet
+            if hold.is_overdue(loop.time(), _count_statements(connection)):
                 connection.terminate()
         if self._acquired:
             self._check = loop.call_later(CHECK_SECONDS, self._close_overdue, loop)
@@ -116,6 +135,12 @@ class Pool:
                 return
         if connection is not None:
             self._idle.append(connection)
+
+
+def _count_statements(connection: Any) -> int:
+    """How many statements the connection has sent. Only asyncpg's own pool reads it, too."""
+    count: int = connection._protocol.queries_count  # noqa: SLF001 - counting here would cost time in each statement
+    return count
 
 
 def _encode_json(value: object) -> str:
