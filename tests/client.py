@@ -83,7 +83,7 @@ class Client(httpx.AsyncClient):
     """Sends the requests of one credential."""
 
     def as_(self, secret: str) -> "Client":
-        other = Client(transport=self._transport, base_url=self.base_url)
+        other = Client(transport=self._transport, base_url=self.base_url, timeout=self.timeout)
         other.headers["authorization"] = f"Bearer {secret}"
         return other
 

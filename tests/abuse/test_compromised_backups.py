@@ -52,7 +52,7 @@ async def test_it_cannot_delete_overwrite_or_prune(victim: MaintainedSite, tmp_p
         ("tag", "--set", "mine", yesterday.restic_id),
     ]
     await asyncio.gather(*(run_restic(url, victim.site.password, *words, seconds=15) for words in attempts))
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60.0) as client:
         for kind in ("data", "index", "snapshots", "keys"):
             for each in (await client.get(f"{url}{kind}/")).json():
                 assert (await client.delete(f"{url}{kind}/{each['name']}")).status_code == 403
@@ -70,7 +70,7 @@ async def test_it_cannot_read_other_sites(
         content, _, signature = victim.site.gateway.token(victim.id).split("/r/")[1].partition(".")
         forged = victim.site.gateway.token(site).split("/r/")[1].partition(".")[0]
         url = f"{victim.site.gateway.url}/r/{forged}.{signature}"
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=60.0) as client:
             assert (await client.get(f"{url}config")).status_code == 401
             assert (await client.get(f"{url}data/")).status_code == 401
         assert content != forged
@@ -107,7 +107,7 @@ async def test_rubbish_does_not_prevent_a_restore_of_yesterday(victim: Maintaine
     (yesterday,) = victim.taken
     before = int(time.time()) - 1
     url = victim.site.gateway.token(victim.id, added=BUDGET)
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60.0) as client:
         for kind in ("index", "snapshots", "data"):
             content = os.urandom(5000)
             assert (await client.post(f"{url}{kind}/{named(content)}", content=content)).status_code == 200

@@ -20,7 +20,7 @@ async def request(
     headers = _sign(
         method, url, body, stack.secrets["s3_access_key"], secret or stack.secrets["s3_secret_key"]
     )
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60.0) as client:
         return await client.request(method, url, content=body, headers=headers)
 
 

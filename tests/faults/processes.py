@@ -75,7 +75,7 @@ class ApiProcess:
             return await client.get(path)
 
     async def metric(self, name: str) -> float:
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=60.0) as client:
             lines = (await client.get(self._metrics_url)).text.splitlines()
         return next((float(line.split()[1]) for line in lines if line.startswith(f"{name} ")), 0.0)
 

@@ -35,7 +35,7 @@ class Forge:
             "X-Hub-Signature-256": f"sha256={signature}",
             "Content-Type": "application/json",
         }
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=60.0) as client:
             answer = await client.post(self.hook, content=body, headers=headers)
         assert answer.is_success, answer.text
         decisions: list[dict[str, Any]] = answer.json()["data"]["decisions"]

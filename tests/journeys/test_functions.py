@@ -263,7 +263,7 @@ async def test_a_folder_is_built_and_too_many_requests_are_an_event(
         for name, content in files.items():
             packed.writestr(name, content)
     upload = await customer.post(f"/v1/sites/{site}/uploads", {"size_bytes": len(archive.getvalue())})
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60.0) as client:
         sent = await client.put(upload["url"], content=archive.getvalue(), headers=upload["headers"])
         assert sent.is_success, sent.text
     new = {

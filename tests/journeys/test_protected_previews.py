@@ -93,7 +93,7 @@ async def _sign_in(stack: RunningStack, link: str) -> str:
     """Fill in the form of the platform. Returns the path on the preview that it leads to."""
     account = stack.secrets.account
     assert account is not None
-    async with httpx.AsyncClient() as browser:
+    async with httpx.AsyncClient(timeout=60.0) as browser:
         assert "is for its team" in (await browser.get(link)).text
         wrong = await browser.post(link, data={"email": account.email, "password": "not the password"})
         assert wrong.status_code == 403

@@ -91,7 +91,7 @@ async def _secrets_of_a_site(customer: Customer, site: str) -> Found:
     hook: str = connection["hook_secret"]
     token = await _forge_token(customer)
     await Forge(connection["hook_url"], hook, "https://git.example.com/site.git").tell("main", "1" * 40)
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60.0) as client:
         # GitLab sends the secret itself.
         headers = {"X-Gitlab-Event": "Push Hook", "X-Gitlab-Token": hook}
         await client.post(connection["hook_url"], json={}, headers=headers)
@@ -126,7 +126,7 @@ async def _upload(customer: Customer, site: str) -> tuple[str, str]:
     """The id of an upload, and the signature that allowed it."""
     archive = _archive()
     upload = await customer.post(f"{site}/uploads", {"size_bytes": len(archive)})
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60.0) as client:
         put = await client.put(upload["url"], content=archive, headers=upload["headers"])
     assert put.is_success, put.text
     return upload["id"], parse_qs(urlsplit(upload["url"]).query)["X-Amz-Signature"][0]

@@ -30,7 +30,7 @@ class Visitor:
     async def of(cls, stack: Stack) -> "Visitor":
         """A visitor with the root certificate of that authority."""
         management = ssl.create_default_context(cafile=str(stack[Pebble].server_certificate))
-        async with httpx.AsyncClient(verify=management) as client:
+        async with httpx.AsyncClient(verify=management, timeout=60.0) as client:
             root = (await client.get(stack[Pebble].roots_url)).text
         return cls(stack, ssl.create_default_context(cadata=root))
 

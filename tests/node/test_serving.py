@@ -55,7 +55,7 @@ async def told(dev: RunningStack, environment: str, hosts: dict[str, bool]) -> N
 
 
 async def status(dev: RunningStack, host: str) -> int:
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60.0) as client:
         return (await client.get(f"http://{dev[Nginx].address}/", headers={"host": host})).status_code
 
 

@@ -25,7 +25,7 @@ async def test_the_placeholder_page_loads_no_other_files(stack: RunningStack) ->
     node, it, name = live_drivers(stack), new_assignment(), new_host()
     await node.runtime.ensure_environment(it)
     await node.announce(it, [name])
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60.0) as client:
         page = await client.get(f"http://{stack[Nginx].address}/", headers={"host": name})
         assert page.status_code == 200
         assert page.headers["content-type"] == "text/html; charset=utf-8"
@@ -40,7 +40,7 @@ async def test_the_placeholder_page_loads_no_other_files(stack: RunningStack) ->
 async def test_a_host_header_cannot_select_a_path(stack: RunningStack, asked: str) -> None:
     node, it = live_drivers(stack), new_assignment()
     await node.runtime.ensure_environment(it)
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60.0) as client:
         answer = await client.get(f"http://{stack[Nginx].address}/", headers={"host": asked})
     assert answer.status_code in {400, 403, 404}
 
@@ -50,7 +50,7 @@ async def test_a_link_that_leaves_a_release_is_not_served(stack: RunningStack) -
     await node.runtime.ensure_environment(it)
     await node.announce(it, [name])
     (node.data / "releases" / PLACEHOLDER / "leak").symlink_to("/etc/hostname")
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60.0) as client:
         answer = await client.get(f"http://{stack[Nginx].address}/leak", headers={"host": name})
     assert answer.status_code == 404
     with pytest.raises(Refusal, match="404"):

@@ -55,7 +55,7 @@ def open_key(file: bytes, password: str) -> RepositoryKey:
 async def craft_index(url: str, password: str) -> int:
     """Upload packs of rubbish, and an index that says that they contain all data of the repository. Returns
     the status of the index."""
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60.0) as client:
 
         async def read_all(kind: str) -> list[bytes]:
             names = [each["name"] for each in (await client.get(f"{url}{kind}/")).json()]

@@ -31,7 +31,7 @@ async def site_with_upload(harness: Harness) -> SiteUnderTest:
     content = b"an archive"
     path = f"/v1/sites/{site.id}/uploads"
     upload = await harness.ask("POST", path, {"size_bytes": len(content)}, status=201)
-    async with httpx.AsyncClient(verify=usual_context()) as client:
+    async with httpx.AsyncClient(verify=usual_context(), timeout=60.0) as client:
         sent = await client.put(upload["url"], content=content, headers=upload["headers"])
         assert sent.is_success
     site.upload = str(upload["id"])

@@ -126,7 +126,7 @@ class Harness:
         await self.manage_dns(f"add-{kind}", host=f"{host}.", addresses=list(addresses))
 
     async def manage_dns(self, action: str, **body: Any) -> None:
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=60.0) as client:
             (
                 await client.post(f"{self.stack[LoopbackDns].management_url}/{action}", json=body)
             ).raise_for_status()

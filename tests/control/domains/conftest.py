@@ -200,7 +200,7 @@ class Harness:
         await self._manage("set-servfail", host=f"{name}.")
 
     async def _manage(self, action: str, **body: Any) -> None:
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=60.0) as client:
             (await client.post(f"{self.dns.management_url}/{action}", json=body)).raise_for_status()
 
 

@@ -61,7 +61,7 @@ class Live:
         return await self.harness.ask("GET", f"/v1/sites/{site}/environments/{env}", status=200)
 
     async def visit(self, host: str, path: str = "/") -> httpx.Response:
-        async with httpx.AsyncClient(verify=usual_context()) as client:
+        async with httpx.AsyncClient(verify=usual_context(), timeout=60.0) as client:
             return await client.get(
                 f"http://{self.harness.stack[Nginx].address}{path}", headers={"Host": host}
             )

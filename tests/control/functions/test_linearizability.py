@@ -19,6 +19,7 @@ from stead.control.app import ControlPlane
 from stead.control.engines.nats import NATS_UNREACHABLE
 from stead.control.engines.nats_state import StateStream
 from stead.control.engines.nats_streams import ensure_streams
+from stead.control.engines.postgres import DATABASE_FAILED
 from stead.control.functions.state import FunctionState
 from stead.control.functions.state_quota import StateQuota
 from stead.dev.engines.nats import Nats as NatsServer
@@ -46,6 +47,8 @@ from tests.people import Person
 WORKERS, CLIENTS, OPERATIONS, KILLS = 2, 12, 3000, 4
 COUNTING_CLIENTS, COUNTING_OPERATIONS = 8, 1000
 LOCK_SECONDS = 1.0
+WITHOUT_RESULT = (*DATABASE_FAILED, *NATS_UNREACHABLE)
+"""A worker sends no answer then, so nobody knows what has happened."""
 CHANCE = random.Random()  # noqa: S311 - what happens at the same time differs in every run anyway
 
 
@@ -94,7 +97,7 @@ class Asking:
         while True:
             try:
                 return int((await self.ask("coord.get", name="visits"))["ok"])
-            except NATS_UNREACHABLE:
+            except WITHOUT_RESULT:
                 await asyncio.sleep(0.05)
 
     async def replace(self) -> None:
@@ -128,7 +131,7 @@ class Asking:
                 await CHANCE.choice(chosen)()
                 self._history.done += 1
                 await asyncio.sleep(0)
-            except NATS_UNREACHABLE:
+            except WITHOUT_RESULT:
                 # Without a result: the next operation does not depend on it. Most should have one.
                 await asyncio.sleep(0.05)
 

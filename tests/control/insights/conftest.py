@@ -64,7 +64,7 @@ class Pipeline:
     async def deliver(self, chunk: Chunk, content: bytes, *, node: str = NODE) -> None:
         """As a node does it."""
         answer = await self.report(chunk, node=node)
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=60.0) as client:
             (await client.put(answer.url, content=content)).raise_for_status()
         assert (await self.report(chunk, node=node, stored=True)).recorded
 

@@ -80,7 +80,7 @@ async def test_objects_are_removed_when_they_are_inserted_and_records_a_month_la
     async with pipeline.plane.database.reading() as tx:
         assert not await tx.value("select count(*) from telemetry_chunks where id = $1", chunk.id)
     # The address has expired by then, for whoever has kept it.
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60.0) as client:
         assert answer.url
         assert (await client.get(answer.url)).status_code >= 400
 
@@ -111,7 +111,7 @@ async def test_an_offer_that_was_never_used_is_forgotten_and_the_chunk_may_come_
 async def test_a_node_can_put_only_what_it_has_announced(pipeline: Pipeline, site: ServedSite) -> None:
     chunk, content = chunk_of([ledger_line(site.env)])
     answer = await pipeline.report(chunk)
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60.0) as client:
         assert (await client.put(answer.url, content=content + b"!")).status_code == 403
         assert (await client.put(answer.url, content=content)).status_code == 200
 

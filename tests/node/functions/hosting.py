@@ -109,7 +109,7 @@ class Hosting:
             writer.write(head.encode() + body)
             try:
                 received = await reader.read()
-            except ConnectionResetError:
+            except (ConnectionResetError, BrokenPipeError):
                 received = b""
             writer.close()
         if not received:

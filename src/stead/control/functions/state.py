@@ -69,7 +69,7 @@ class FunctionState:
         }
 
     async def answer(self, question: StateQuestion) -> Answer:
-        """Raises one of NATS_UNREACHABLE."""
+        """Raises one of NATS_UNREACHABLE or DATABASE_FAILED: nobody knows then whether it was done."""
         try:
             return {"ok": await self._operations[question.op](question)}
         except StateRefused as refused:
