@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 
-import pytest
-
 from bench.visitor import Visitor
 from stead.node.drivers.releases import KEPT_RELEASES
 from stead.protocol.work.releases import release_of
@@ -21,7 +19,6 @@ ARTIFACTS = KEPT_RELEASES + 4
 PAGE = "<p>number {number}</p>" + "x" * 50_000
 
 
-@pytest.mark.timeout(900)
 async def test_visitors_notice_none_of_two_hundred_deployments_and_rollbacks_and_the_disk_does_not_grow(
     delivery: Delivery, record_property: Callable[[str, object], None]
 ) -> None:

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 import dns.asyncquery
 import dns.message
 import httpx
-import pytest
 
 from stead.dev.engines.powerdns import PowerDns
 from stead.dev.running_stack import RunningStack
@@ -18,8 +17,6 @@ from tests.journeys.visitor import Visitor
 from tests.journeys.wordpress_site import DOMAIN, WordPressSite
 from tests.node.harness import until
 from tests.node.wordpress.component_server import pack_plugin
-
-pytestmark = pytest.mark.timeout(600)
 
 QUESTION_SECONDS, GRACE_SECONDS = 15, 60
 """How long the API waits for a site, and what a slow machine may add."""

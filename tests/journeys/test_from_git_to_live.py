@@ -1,8 +1,6 @@
 """One site's life, with everything real: git, npm, S3, NATS, nginx, a certificate authority. Every claim is
 checked from outside over HTTPS, and every job is followed by a client whose connection breaks."""
 
-import pytest
-
 from tests.forge_apis import TOKEN, ForgeServer
 from tests.git_server import GitServer
 from tests.journeys import projects
@@ -15,7 +13,6 @@ from tests.patience import time_limit
 DOMAIN = "shop.example.com"
 
 
-@pytest.mark.timeout(900)
 async def test_a_site_from_its_first_commit_to_its_last_preview(
     customer: Customer, visitor: Visitor, git_server: GitServer
 ) -> None:
@@ -113,7 +110,6 @@ async def test_a_site_from_its_first_commit_to_its_last_preview(
     assert "first words" in (await visitor.get(DOMAIN)).text
 
 
-@pytest.mark.timeout(300)
 async def test_a_site_of_an_empty_repository_waits_for_its_first_push(
     customer: Customer, visitor: Visitor, git_server: GitServer
 ) -> None:

@@ -57,7 +57,6 @@ async def site(customer: Customer) -> str:
     return await _site(customer, DOMAIN)
 
 
-@pytest.mark.timeout(900)
 async def test_a_function_answers_on_the_domain_of_its_site(
     customer: Customer, visitor: Visitor, site: str
 ) -> None:
@@ -244,7 +243,6 @@ async def _require_insights(customer: Customer, site: str, writing: str, reading
     assert line["body"].endswith("listed 2 [secret]")
 
 
-@pytest.mark.timeout(900)
 async def test_a_folder_is_built_and_too_many_requests_are_an_event(
     customer: Customer, visitor: Visitor
 ) -> None:
@@ -335,7 +333,6 @@ async def test_the_example_of_every_language_works_as_documented(
 INTERFACES = Path(__file__).with_name("web_interfaces.js")
 
 
-@pytest.mark.timeout(600)
 async def test_javascript_has_the_interfaces_of_the_web_that_the_document_lists(
     customer: Customer, visitor: Visitor, site: str
 ) -> None:
@@ -362,7 +359,6 @@ async def test_javascript_has_the_interfaces_of_the_web_that_the_document_lists(
     assert checked["available"] == listed
 
 
-@pytest.mark.timeout(600)
 async def test_errors_of_compilers_have_file_and_line(customer: Customer, site: str) -> None:
     sources = {
         "typescript": ("const a = 1;\nexport default {{{", r"function\.ts:2:1\d"),

@@ -4,7 +4,6 @@ from html import unescape
 from urllib.parse import urlsplit
 
 import httpx
-import pytest
 
 from stead.dev.running_stack import RunningStack
 from tests.client import code_of
@@ -20,7 +19,6 @@ ACCESS = "/_stead/access"
 REASON = "The launch is tomorrow."
 
 
-@pytest.mark.timeout(600)
 async def test_deployments_keep_their_urls_and_previews_are_for_those_who_may_see_them(
     stack: RunningStack, customer: Customer, visitor: Visitor, git_server: GitServer
 ) -> None:

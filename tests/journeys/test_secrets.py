@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
-import pytest
 
 from stead.dev.programs import STEAD_PROGRAMS, NodeAgent
 from stead.dev.running_stack import RunningStack
@@ -176,7 +175,6 @@ async def test_a_secret_that_leaks_anywhere_in_any_form_is_found(stack: RunningS
     assert all(leaks[name] >= places for name, places in planted.items()), (planted, leaks)
 
 
-@pytest.mark.timeout(600)
 async def test_no_secret_is_kept_or_written_by_any_engine_or_program(
     stack: RunningStack, customer: Customer, wordpress_site: WordPressSite
 ) -> None:

@@ -29,7 +29,6 @@ def read_starter(name: str) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): path.read_text() for path in files}
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", [name for name in TITLES if name not in IMAGES or has_image(IMAGES[name])])
 async def test_a_starter_is_built_from_its_lock_file_and_served(
     name: str, customer: Customer, visitor: Visitor, git_server: GitServer

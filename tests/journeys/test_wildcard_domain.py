@@ -29,7 +29,6 @@ async def _look_up(stack: RunningStack, name: str, kind: str) -> list[str]:
     return [str(each) for part in answer.answer for each in part]
 
 
-@pytest.mark.timeout(300)
 async def test_any_name_below_a_wildcard_is_served_over_https(
     customer: Customer, visitor: Visitor, stack: RunningStack
 ) -> None:

@@ -62,7 +62,6 @@ async def _published_by_mutations(new_person: NewPerson, plane: ControlPlane) ->
         return set(await tx.all(str, "select distinct type from events where written > $1", last))
 
 
-@pytest.mark.timeout(180)
 async def test_every_declared_type_is_published(new_person: NewPerson, plane: ControlPlane):
     scenarios = all_scenarios().values()
     by_jobs = {each.event for each in scenarios} | {each.failure_event for each in scenarios}

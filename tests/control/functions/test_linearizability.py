@@ -182,7 +182,6 @@ async def nats() -> AsyncIterator[RunningStack]:
             yield started
 
 
-@pytest.mark.timeout(300)
 async def test_state_is_linearizable_while_servers_and_functions_are_killed(
     plane: ControlPlane, person: Person, nats: RunningStack
 ) -> None:
@@ -227,7 +226,6 @@ async def test_state_is_linearizable_while_servers_and_functions_are_killed(
     assert min(len(history.increments), len(history.writes), len(history.holdings)) > 20
 
 
-@pytest.mark.timeout(300)
 async def test_a_counter_is_linearizable_while_processes_of_functions_are_killed(
     plane: ControlPlane, person: Person, nats: RunningStack
 ) -> None:

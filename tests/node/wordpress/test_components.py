@@ -17,8 +17,6 @@ from tests.node.wordpress.component_server import ComponentServer, pack_plugin, 
 from tests.node.wordpress.test_questions import result
 from tests.node.wordpress.wordpress_node import Site, WordPressNode
 
-pytestmark = pytest.mark.timeout(600)
-
 SAY = "add_action('wp_footer', function () {{ echo 'says {}'; }});"
 BREAK = "add_action('template_redirect', function () { undefined_function(); });"
 

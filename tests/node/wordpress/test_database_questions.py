@@ -251,7 +251,6 @@ def fingerprint(*sites: Site) -> list[Any]:
     return found
 
 
-@pytest.mark.timeout(600)
 async def test_nothing_but_reading_is_possible(
     site: Site, other: Site, record_property: Any, tmp_path_factory: pytest.TempPathFactory
 ):

@@ -133,7 +133,7 @@ def check(large: LargeSite, site: Site, deleted: int = 0) -> None:
     assert large.find_wrong_uploads(site.paths.uploads) == []
 
 
-@pytest.mark.timeout(300 + POSTS // 50)
+@pytest.mark.timeout(900 + POSTS // 50)
 async def test_a_large_site_is_cloned_and_pushed_with_every_serialized_value_intact(
     node: WordPressNode,
     production: Site,

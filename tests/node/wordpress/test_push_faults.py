@@ -20,8 +20,6 @@ from tests.node.wordpress.faulty_node import FaultyNode, Site, start_faulty_node
 from tests.node.wordpress.fingerprints import differences, fingerprint
 from tests.node.wordpress.page_request import request_page
 
-pytestmark = pytest.mark.timeout(900)
-
 Kind = Literal["prepare push", "push", "discard"]
 State = dict[str, Any]
 

@@ -123,7 +123,6 @@ async def _try_all(
     return await asyncio.gather(*map(try_one, attempts))
 
 
-@pytest.mark.timeout(900)
 async def test_every_attempt_of_a_restricted_key_is_refused_or_harmless(
     attacked: Site, record_property: Property
 ):
@@ -148,7 +147,6 @@ async def test_every_attempt_of_a_restricted_key_is_refused_or_harmless(
     record_property(FIGURE, f"WP-CLI with a restricted key: {len(ATTEMPTS)} attempts, {counts}")
 
 
-@pytest.mark.timeout(900)
 async def test_the_attempts_succeed_without_the_rules(attacked: Site, record_property: Property):
     secrets = _secrets(attacked)
 
