@@ -29,7 +29,7 @@ async def stranger(new_person: NewPerson) -> Person:
     return await new_person()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def api(settings: Settings, plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of an API process. It believes what the tests say about their own address: limits per
     address do not end a test early."""

@@ -22,21 +22,29 @@ from schemathesis.checks import CheckFunction, load_all_checks
 from schemathesis.core.result import Ok
 from schemathesis.pytest.lazy import get_all_tests
 from schemathesis.schemas import BaseSchema
-from schemathesis.specs.openapi.checks import positive_data_acceptance
+from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
 
 from stead.control.app import ControlPlane
 from stead.control.http.operations import Operation
 from stead.shared import secrets
 from stead.shared.emails import PATTERN as EMAIL_PATTERN
 from stead.shared.ids import has_shape, new_id
+from tests import own_database
 from tests.client import description
 from tests.conftest import NewPerson
 from tests.contract.walk import each, path_values
 from tests.seeds import current_seed
+from tests.selection.selection import current_selection
+
+# It leaves thousands of sites.
+settings, plane = own_database.settings, own_database.plane
+anonymous, new_person = own_database.anonymous, own_database.new_person
 
 Case = AnyCase[Any]
+RANDOM, RANDOM_IN_A_SELECTION = 50, 20
+"""Random requests for an operation. A selection of tests sends fewer of them, and other ones each time."""
 DRAWN = drawing(
-    max_examples=50,
+    max_examples=RANDOM_IN_A_SELECTION if current_selection() else RANDOM,
     deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),
@@ -44,8 +52,9 @@ DRAWN = drawing(
 SESSIONS = 500
 KEYS = 5
 RESOURCES = 20
-EXCLUDED_CHECKS: list[CheckFunction] = [positive_data_acceptance]
-"""A request that fits its schema may still be refused: for the cursor of another list, say."""
+EXCLUDED_CHECKS: list[CheckFunction] = [positive_data_acceptance, ignored_auth]
+"""A request that fits its schema may still be refused: for the cursor of another list, say. Credentials that
+are missing or not good: `test_every_operation.py`."""
 
 
 @dataclass
