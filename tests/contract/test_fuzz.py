@@ -53,8 +53,8 @@ SESSIONS = 500
 KEYS = 5
 RESOURCES = 20
 EXCLUDED_CHECKS: list[CheckFunction] = [positive_data_acceptance, ignored_auth]
-"""A request that fits its schema may still be refused: for the cursor of another list, say. Credentials that
-are missing or not good: `test_every_operation.py`."""
+"""A request that fits its schema may still be refused: for the cursor of another list, say.
+`test_every_operation.py` sends credentials that are missing or not good."""
 
 
 @dataclass

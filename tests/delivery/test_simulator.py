@@ -90,7 +90,7 @@ async def test_a_pinned_commit_is_the_one_that_is_built(delivery: Delivery) -> N
 async def test_what_was_uploaded_is_built_once_and_then_gone(delivery: Delivery) -> None:
     site = await delivery.site("test")
     upload = await delivery.upload(site, size=10)
-    async with httpx.AsyncClient(timeout=60.0) as client:
+    async with httpx.AsyncClient() as client:
         sent = await client.put(upload["url"], content=b"an archive", headers=upload["headers"])
     assert sent.is_success, sent.text
     built = await _built(delivery, site, source=upload["id"])

@@ -26,7 +26,7 @@ def test_up_shows_the_version_port_and_start_time_of_every_engine(everything: Up
 def test_up_prints_an_account_and_a_curl_line_that_works(everything: Up) -> None:
     _, _, _, header, url = curl_line(everything.lines)
     name, _, value = header.partition(": ")
-    answer = httpx.get(url, headers={name: value}, timeout=60.0)
+    answer = httpx.get(url, headers={name: value})
     assert answer.status_code == 200
     assert '"you@stead.localhost"' in answer.text
     output = "".join(everything.lines)

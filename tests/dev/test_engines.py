@@ -49,7 +49,7 @@ async def send_to_redis(stack: RunningStack, command: str) -> bytes:
 
 
 async def start_workflow(stack: RunningStack, name: str) -> int:
-    async with httpx.AsyncClient(timeout=60.0) as client:
+    async with httpx.AsyncClient() as client:
         url = f"{stack[Temporal].http_url}/api/v1/namespaces/default/workflows/{name}"
         return (await client.post(url, json=WORKFLOW)).status_code
 
@@ -125,7 +125,7 @@ async def test_redis_requires_its_password(stack: RunningStack) -> None:
     ],
 )
 async def test_seaweedfs_answers_nobody_behind_its_gateway(stack: RunningStack, port: str, path: str) -> None:
-    async with httpx.AsyncClient(timeout=60.0) as client:
+    async with httpx.AsyncClient() as client:
         answer = await client.get(f"http://{LOOPBACK}:{stack.ports[port]}{path}")
     assert answer.status_code in (401, 404), answer.text
 
@@ -153,7 +153,7 @@ async def test_seaweedfs_keeps_an_object_and_refuses_a_bad_signature(stack: Runn
     assert (await request(stack, "PUT", "/artifacts/one", b"content")).status_code == 200
     assert (await request(stack, "GET", "/artifacts/one")).content == b"content"
     assert (await request(stack, "GET", "/artifacts/one", secret="wrong")).status_code == 403
-    async with httpx.AsyncClient(timeout=60.0) as client:
+    async with httpx.AsyncClient() as client:
         assert (await client.get(f"{stack[SeaweedFS].endpoint}/artifacts/one")).status_code == 403
 
 
@@ -214,7 +214,7 @@ async def test_a_stopped_or_killed_engine_can_be_started_again_on_its_port(scrat
 async def test_pebble_and_dns_answer_and_listen_only_on_loopback(scratch) -> None:
     async with run_stack(scratch, [Pebble, LoopbackDns]) as stack:
         trusted = ssl.create_default_context(cafile=str(stack[Pebble].server_certificate))
-        async with httpx.AsyncClient(verify=trusted, timeout=60.0) as client:
+        async with httpx.AsyncClient(verify=trusted) as client:
             assert "newOrder" in (await client.get(stack[Pebble].directory)).json()
         resolver = dns.asyncresolver.Resolver(configure=False)
         resolver.nameservers, resolver.port = [LOOPBACK], stack[LoopbackDns].port

@@ -18,6 +18,7 @@ from tests.control.webhooks.verification import (
 )
 from tests.patience import slowdown
 
+pytestmark = pytest.mark.timeout(900)
 GO = Path(sysconfig.get_path("scripts")) / "go"
 BUILD_SECONDS = 90
 """The first build on a machine compiles the standard library, 40 s of CPU time; Go keeps the result."""

@@ -351,7 +351,7 @@ async def test_pages_of_one_site_do_not_push_out_those_of_others() -> None:
         edge.applications["large"].handler = respond
         kept, how = await fetch(edge, "/kept", "quiet.test")
         assert how == "MISS"
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{edge.port}", timeout=60.0) as visitor:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{edge.port}") as visitor:
             for host, count in (("large.test", 120), ("many.test", 300)):
                 for number in range(count):
                     await visitor.get(f"/{'x' * 1000}{number}", headers={"host": host})

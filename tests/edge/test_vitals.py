@@ -130,6 +130,7 @@ PRESSED = """
 """
 
 
+@pytest.mark.timeout(180)
 async def test_a_browser_measures_a_page_and_its_values_arrive(edge: EdgeHarness) -> None:
     host = "seen.test"
     await edge.site(host, "seen", {"index.html": PAGE})

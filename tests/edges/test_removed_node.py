@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from stead.dev.local_node import LOCAL_REGION
 from stead.dev.programs import STEADCTL
 from stead.dev.supervised_program import clean_environment
@@ -18,6 +20,7 @@ async def steadctl(region: Region, *words: str, code: int = 0) -> str:
     return done.output + done.errors
 
 
+@pytest.mark.timeout(240)
 async def test_the_sites_of_a_removed_node_are_served_by_another_and_none_is_forgotten(
     region: Region,
 ) -> None:

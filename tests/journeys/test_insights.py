@@ -5,6 +5,8 @@ import re
 import secrets
 from typing import Any
 
+import pytest
+
 from stead.dev.engines import ENGINES
 from stead.dev.programs import steadctl
 from stead.dev.running_stack import RunningStack
@@ -43,6 +45,7 @@ async def trace_of(customer: Customer, site: str, trace_id: str, *, services: se
     return await until(look, ARRIVES_SECONDS, pause=0.5)
 
 
+@pytest.mark.timeout(400)
 async def test_visits_of_a_static_site_are_counted_once(
     customer: Customer, visitor: Visitor, git_server: GitServer
 ) -> None:
@@ -77,6 +80,7 @@ async def test_visits_of_a_static_site_are_counted_once(
     assert everything["gaps"] == []
 
 
+@pytest.mark.timeout(600)
 async def test_visits_and_messages_of_a_wordpress_site_are_shown(
     customer: Customer, visitor: Visitor, wordpress_site: WordPressSite
 ) -> None:
@@ -117,6 +121,7 @@ async def test_visits_and_messages_of_a_wordpress_site_are_shown(
     assert site.rpartition("/")[2] in {point["site_id"] for point in series["points"]}
 
 
+@pytest.mark.timeout(600)
 async def test_a_failed_request_is_a_ledger_row_a_log_line_and_a_trace_with_one_id(
     customer: Customer, visitor: Visitor, managed_site: ManagedSite
 ) -> None:
@@ -147,6 +152,7 @@ async def test_a_failed_request_is_a_ledger_row_a_log_line_and_a_trace_with_one_
     assert line["severity_text"] == "ERROR"
 
 
+@pytest.mark.timeout(300)
 async def test_operators_see_what_all_programs_record_about_themselves_and_no_tenants(
     stack: RunningStack, customer: Customer
 ) -> None:

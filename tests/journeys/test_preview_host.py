@@ -1,6 +1,7 @@
 """The preview host of production: a customer looks at the site over HTTPS before the domain points here."""
 
 import httpx
+import pytest
 
 from stead.node.drivers.placeholder import PAGE
 from tests.journeys.customer import Customer
@@ -11,6 +12,7 @@ DOMAIN = "not-switched-yet.example.com"
 TITLE = PAGE.split("<title>")[1].split("</title>")[0]
 
 
+@pytest.mark.timeout(300)
 async def test_the_preview_host_of_production_has_a_certificate_until_the_site_is_deleted(
     customer: Customer, visitor: Visitor
 ) -> None:

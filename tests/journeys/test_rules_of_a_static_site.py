@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.git_server import GitServer
 from tests.journeys import projects
 from tests.journeys.customer import Customer
@@ -36,6 +38,7 @@ SITE_FILE = {
 }
 
 
+@pytest.mark.timeout(600)
 async def test_the_rule_files_of_a_commit_are_built_applied_locked_and_rolled_back(
     customer: Customer, visitor: Visitor, git_server: GitServer
 ) -> None:

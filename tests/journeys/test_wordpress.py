@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 import httpx
+import pytest
 
 from stead.dev.engines.mariadb import MariaDb
 from stead.dev.engines.nginx import Nginx
@@ -28,6 +29,7 @@ from tests.node.builds.wordpress_sites import composer_site
 from tests.node.harness import until
 
 
+@pytest.mark.timeout(600)
 async def test_a_wordpress_site_is_created_used_deleted_and_recovered(
     customer: Customer,
     visitor: Visitor,
@@ -79,6 +81,7 @@ async def test_a_wordpress_site_is_created_used_deleted_and_recovered(
     assert "greeting by a plugin" in (await visitor.get(host, f"/{post}/?after=recovery")).text
 
 
+@pytest.mark.timeout(600)
 async def test_a_git_managed_site_is_built_deployed_broken_and_rolled_back(
     customer: Customer, visitor: Visitor, git_server: GitServer
 ) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.journeys.customer import Customer
 from tests.journeys.visitor import Visitor
 from tests.journeys.wordpress_site import WordPressSite
@@ -15,6 +17,7 @@ async def _snapshots(customer: Customer, site: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.timeout(900)
 async def test_a_broken_site_is_restored_and_a_restore_that_breaks_it_is_undone(
     customer: Customer, visitor: Visitor, wordpress_site: WordPressSite
 ) -> None:

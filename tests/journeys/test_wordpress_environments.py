@@ -1,10 +1,13 @@
 """Environments of a WordPress site have its data: cloned, changed, refreshed, reset, suspended, destroyed."""
 
+import pytest
+
 from tests.journeys.customer import Customer
 from tests.journeys.visitor import Visitor
 from tests.journeys.wordpress_site import DOMAIN, WordPressSite
 
 
+@pytest.mark.timeout(600)
 async def test_environments_have_the_data_of_production_and_leave_it_alone(
     customer: Customer, visitor: Visitor, wordpress_site: WordPressSite
 ) -> None:

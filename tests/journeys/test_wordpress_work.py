@@ -18,6 +18,8 @@ from tests.journeys.wordpress_site import ADMIN, DOMAIN, WordPressSite
 from tests.node.harness import until
 from tests.patience import time_limit
 
+pytestmark = pytest.mark.timeout(600)
+
 OPEN = "Open until six"
 PLUGIN = f"""<?php
 /*

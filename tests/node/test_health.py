@@ -15,7 +15,7 @@ async def test_a_node_answers_health_checks(path: str, status: str, code: int) -
     (port,) = reserve_ports(1)
     async with (
         serve_health("127.0.0.1", port, lambda: {"status": status, "failing_tasks": {"a": "KeyError"}}),
-        httpx.AsyncClient(timeout=60.0) as client,
+        httpx.AsyncClient() as client,
     ):
         answer = await client.get(f"http://127.0.0.1:{port}{path}")
         assert answer.status_code == code

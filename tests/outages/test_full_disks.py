@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx
+import pytest
 
 from stead.dev.engine import Engine
 from stead.dev.engines.nats import Nats
@@ -52,6 +53,7 @@ async def engine_on_small_disk(delivery: Delivery, kind: type[Engine], name: str
     await stack.start(kind)
 
 
+@pytest.mark.timeout(300)
 async def test_a_node_with_a_full_disk_serves_its_sites_and_refuses_new_releases(delivery: Delivery) -> None:
     site = await shown_site(delivery, "<p>one</p>")
     artifact = await delivery.artifact(site, {"index.html": "<p>two</p>"})
@@ -76,6 +78,7 @@ async def test_a_node_with_a_full_disk_serves_its_sites_and_refuses_new_releases
     await until(lambda: _shows(delivery, site.domain, "<p>two</p>"), "the site is shown")
 
 
+@pytest.mark.timeout(300)
 async def test_a_full_disk_of_postgresql_is_answered_with_503_and_costs_no_job(delivery: Delivery) -> None:
     site = await shown_site(delivery, "<p>one</p>")
     async with engine_on_small_disk(delivery, Postgres, "cluster") as disk:
@@ -103,6 +106,7 @@ async def test_a_full_disk_of_postgresql_is_answered_with_503_and_costs_no_job(d
     await until(lambda: _answers(delivery), "the API answers")
 
 
+@pytest.mark.timeout(300)
 async def test_a_full_disk_of_nats_delays_jobs_and_loses_none(delivery: Delivery) -> None:
     site = await shown_site(delivery, "<p>one</p>")
     async with engine_on_small_disk(delivery, Nats, "store") as disk:

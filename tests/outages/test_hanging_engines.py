@@ -93,6 +93,7 @@ def count_events(harness: Harness, event: str) -> int:
     return sum(worker.count_log_events(event) for worker in harness.workers)
 
 
+@pytest.mark.timeout(300)
 async def test_nats_hangs(delivery: Delivery, health: Health) -> None:
     harness = delivery.harness
     shown = await shown_site(delivery, "<p>one</p>")
@@ -147,6 +148,7 @@ async def test_a_connection_survives_a_pause_of_nats(delivery: Delivery) -> None
         await client.stop()
 
 
+@pytest.mark.timeout(300)
 async def test_temporal_hangs(delivery: Delivery, health: Health) -> None:
     harness = delivery.harness
     shown = await shown_site(delivery, "<p>one</p>")

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 
 import httpx
+import pytest
 
 from stead.control.certificates.progress import key_context
 from stead.dev.engines.nats import Nats
@@ -82,6 +83,7 @@ async def visited(delivery: Delivery, site: Site) -> AsyncIterator[Counter[str]]
         await visiting
 
 
+@pytest.mark.timeout(300)
 async def test_visitors_see_every_site_while_the_workers_restore_the_records(delivery: Delivery) -> None:
     site = await shown_site(delivery, "<p>one</p>")
     secure = await shown_site(delivery, "<p>two</p>")

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import httpx
+import pytest
 
 from stead.dev.engines.postgres import Postgres
 from stead.dev.local_node import LOCAL_REGION
@@ -19,6 +20,7 @@ def _copy(source: Path, target: Path) -> None:
     subprocess.run(["/bin/cp", "-a", str(source), str(target)], check=True)
 
 
+@pytest.mark.timeout(300)
 async def test_edges_show_what_the_restored_database_says_and_no_job_is_stuck(delivery: Delivery) -> None:
     harness, stack = delivery.harness, delivery.harness.stack
     cluster = stack[Postgres].instance.home / "cluster"

@@ -1,5 +1,7 @@
 """Temporal comes back with an empty disk: no job is in progress for ever, and its site can be used again."""
 
+import pytest
+
 from stead.control.jobs.rules import JobLost
 from stead.dev.engines.temporal import Temporal
 from tests.delivery.delivery import Delivery
@@ -14,6 +16,7 @@ async def lose_data(delivery: Delivery) -> None:
     await stack.start(Temporal)
 
 
+@pytest.mark.timeout(300)
 async def test_queued_jobs_run_and_jobs_in_progress_end(delivery: Delivery) -> None:
     harness = delivery.harness
     ended = await shown_site(delivery, "<p>one</p>")

@@ -79,7 +79,7 @@ async def test_nothing_can_be_deleted(site: BackedUpSite, folder: Path):
     await site.back_up(folder)
     before = await site.repository.list_snapshots()
     url = site.gateway.token(site.id)
-    async with httpx.AsyncClient(timeout=60.0) as client:
+    async with httpx.AsyncClient() as client:
         for kind in ("data", "index", "snapshots", "keys"):
             for each in (await client.get(f"{url}{kind}/")).json():
                 assert (await client.delete(f"{url}{kind}/{each['name']}")).status_code == 403
@@ -94,7 +94,7 @@ async def test_nothing_can_be_deleted(site: BackedUpSite, folder: Path):
 async def test_nothing_can_be_replaced(site: BackedUpSite, folder: Path):
     await site.back_up(folder)
     url, objects = site.gateway.token(site.id), site.gateway.store.objects()
-    async with httpx.AsyncClient(timeout=60.0) as client:
+    async with httpx.AsyncClient() as client:
         name = (await client.get(f"{url}data/")).json()[0]["name"]
         key = RepositoryFile("data", name).key(site.id)
         before = await objects.inspect(key)
@@ -113,7 +113,7 @@ async def test_a_token_opens_only_the_repository_of_its_site(gateway: Gateway, f
     mine, other = await gateway.new_site(), await gateway.new_site()
     await other.back_up(folder)
     url = gateway.token(mine.id)
-    async with httpx.AsyncClient(timeout=60.0) as client:
+    async with httpx.AsyncClient() as client:
         assert (await client.get(f"{url}data/")).json() == []
         theirs = (await client.get(f"{gateway.token(other.id)}data/")).json()[0]["name"]
         assert (await client.get(f"{url}data/{theirs}")).status_code == 404
@@ -148,7 +148,7 @@ async def test_invalid_tokens_are_refused(gateway: Gateway):
         sign(gateway.key, RepositoryToken("../other", "job", "append", 100, now, now + 60)),
         f"{more.partition('.')[0]}.{signature}",
     )
-    async with httpx.AsyncClient(timeout=60.0) as client:
+    async with httpx.AsyncClient() as client:
         assert (await client.get(repository_url(gateway.url, text) + "config")).status_code == 200
         for token in refused:
             assert (await client.get(repository_url(gateway.url, token) + "config")).status_code == 401
@@ -156,7 +156,7 @@ async def test_invalid_tokens_are_refused(gateway: Gateway):
 
 async def test_a_token_for_reading_adds_nothing(site: BackedUpSite):
     url = site.gateway.token(site.id, "read")
-    async with httpx.AsyncClient(timeout=60.0) as client:
+    async with httpx.AsyncClient() as client:
         for kind in ("data", "index", "snapshots", "keys"):
             response = await client.post(f"{url}{kind}/{named(b'x')}", content=b"x")
             assert response.status_code == 403
@@ -176,18 +176,18 @@ async def test_a_token_ends_while_a_file_is_uploaded(site: BackedUpSite):
         headers = {"content-length": "2"}
         response = await client.post(f"{url}data/{named(b'ab')}", content=slow(), headers=headers)
     assert response.status_code == 401
-    async with httpx.AsyncClient(timeout=60.0) as client:
+    async with httpx.AsyncClient() as client:
         assert (await client.get(f"{site.gateway.token(site.id)}data/")).json() == []
 
 
 async def add(url: str, size: int) -> int:
     content = os.urandom(size)
-    async with httpx.AsyncClient(timeout=60.0) as client:
+    async with httpx.AsyncClient() as client:
         return (await client.post(f"{url}data/{named(content)}", content=content)).status_code
 
 
 async def sum_sizes(url: str) -> int:
-    async with httpx.AsyncClient(timeout=60.0) as client:
+    async with httpx.AsyncClient() as client:
         return sum(each["size"] for each in (await client.get(f"{url}data/")).json())
 
 
@@ -235,7 +235,7 @@ async def test_the_count_of_a_job_is_kept_while_it_can_get_tokens(monkeypatch: p
 
 async def test_a_file_that_is_not_named_after_its_content_is_refused(site: BackedUpSite):
     url = site.gateway.token(site.id, added=2 * LEAST_COST)
-    async with httpx.AsyncClient(timeout=60.0) as client:
+    async with httpx.AsyncClient() as client:
         for _ in range(20):
             response = await client.post(f"{url}data/{named(b'right')}", content=b"wrong" * 10)
             assert response.status_code == 400
@@ -251,7 +251,7 @@ async def test_a_snapshot_is_restored_although_a_node_added_rubbish_later(
     taken_at = int(time.time()) + 1
     await asyncio.sleep(taken_at + 1 - time.time())
     url = site.gateway.token(site.id)
-    async with httpx.AsyncClient(timeout=60.0) as client:
+    async with httpx.AsyncClient() as client:
         for kind in ("index", "snapshots", "data"):
             content = os.urandom(2000)
             assert (await client.post(f"{url}{kind}/{named(content)}", content=content)).status_code == 200

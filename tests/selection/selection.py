@@ -3,10 +3,11 @@
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 from zlib import crc32
 
+from stead.control.features import all_operations
 from stead.control.http.operations import Operation
 from tests.scheduling import LONGEST_FIRST, unit_of
 from tests.selection.history import Change, NoHistory, change_since, find_change
@@ -21,6 +22,13 @@ VARIABLE = "STEAD_TEST_SELECTION"
 """Contains the seed for the workers of xdist, so that all of them select the same tests."""
 ROTATE_THEMSELVES = "tests/faults/jobs/"
 """These tests execute many jobs in one fixture, and ask `includes_case` and `includes_pair` which ones."""
+SLOW_CASES = {
+    "tests/contract/test_fuzz.py",
+    "tests/matrix/test_permissions.py",
+    "tests/control/audit/test_secrets_are_not_recorded.py",
+}
+"""Each operation takes seconds in these files. After a change of most operations, they run for a part of the
+operations."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +36,7 @@ class Selection:
     change: Change
     reach: Reach
     parts: frozenset[int]
-    """The parts of the unaffected tests that run, too."""
+    """The parts that run of the unaffected tests, and of `SLOW_CASES` if most operations are affected."""
 
     @property
     def seed(self) -> str:
@@ -38,6 +46,8 @@ class Selection:
     def includes(self, test: str, case: "Case | None" = None) -> bool:
         """`case` is the operation that the test is parametrized with."""
         file = test.partition("::")[0]
+        if case is not None and file in SLOW_CASES and self._affects_most_operations:
+            return part_of(file, case.name) in self.parts
         if file.startswith(ROTATE_THEMSELVES) or self._always_runs(file):
             return True
         if case is None:
@@ -60,6 +70,12 @@ class Selection:
             return reach.has_changed(file)
         return reach.includes_directly(file) if reach.broad else reach.includes(file)
 
+    @cached_property
+    def _affects_most_operations(self) -> bool:
+        operations = all_operations()
+        affected = sum(self._is_affected(_case_of_operation(each)) for each in operations)
+        return self.reach.sweeping and affected > len(operations) / 2
+
     def _is_affected(self, case: "Case") -> bool:
         reach = self.reach
         if reach.sweeping:
@@ -80,7 +96,15 @@ class Selection:
             f"selection: {reached} of {len(known)} test files reach a change{why}{direct_ones}{changed_ones};"
             f" of the other tests, {_name_parts(self.parts)}"
             f" (commits {change.commits[0]} to {change.commits[-1]})",
+            *self._describe_slow_cases(),
             f"selection: repeat it with SELECT={self.seed}",
+        ]
+
+    def _describe_slow_cases(self) -> list[str]:
+        if not self._affects_most_operations:
+            return []
+        return [
+            f"selection: {', '.join(sorted(SLOW_CASES))} run for {_name_parts(self.parts)} of the operations"
         ]
 
 
@@ -133,8 +157,12 @@ def case_of(parameters: Mapping[str, Any]) -> Case | None:
     """The operation that a test is parametrized with."""
     for value in parameters.values():
         if isinstance(value, Operation):
-            return Case(value.id, value.handler.__module__)
+            return _case_of_operation(value)
     return None
+
+
+def _case_of_operation(operation: Operation) -> Case:
+    return Case(operation.id, operation.handler.__module__)
 
 
 def _name_parts(parts: Collection[int]) -> str:

@@ -12,8 +12,8 @@ from stead.artifacts.packer import pack_layer
 from stead.control.features import FEATURES, NAMES, all_operations
 from tests.scheduling import unit_of
 from tests.selection.history import LANDED, ROOT, Change
-from tests.selection.reach import Reach, list_test_files
-from tests.selection.selection import PARTS, Case, Selection, case_of, part_of
+from tests.selection.reach import Reach, list_test_files, source_of
+from tests.selection.selection import PARTS, SLOW_CASES, Case, Selection, case_of, part_of
 
 COLLECT_SECONDS = 300
 FILES = list_test_files()
@@ -94,8 +94,7 @@ def test_a_file_that_may_affect_everything_selects_half_of_it_and_what_has_chang
 
 
 def test_a_change_of_most_packages_selects_the_changed_tests_and_a_quarter_of_the_others() -> None:
-    packages = {file.parent.relative_to(ROOT) for file in ROOT.glob("src/stead/**/*.py")}
-    everywhere = ["pyproject.toml", *(str(package / "new.py") for package in packages)]
+    everywhere = _in_every_package()
     operations = "src/stead/control/webhooks/operations.py"
     changed = selection(*everywhere, "tests/shared/test_ids.py", operations)
     assert changed.reach.sweeping
@@ -108,6 +107,24 @@ def test_a_change_of_most_packages_selects_the_changed_tests_and_a_quarter_of_th
         assert sum(each.includes(f"{file}::test") for each in quarters) == 1
     assert sum(each.includes_pair("nats_crashed", "site.delete-copy") for each in quarters) == 1
     assert all(each.includes_case(sites) for each in quarters)
+
+
+def test_of_a_change_of_most_operations_slow_tests_run_for_a_part_of_them_in_turn() -> None:
+    sources = {source_of(each.handler.__module__) for each in all_operations()}
+    changed = [*_in_every_package(), *sources, *SLOW_CASES]
+    quarters = [selection(*changed, parts=[part]) for part in range(PARTS)]
+    case = Case("sites.get", "stead.control.sites.operations")
+    assert set(FILES) >= SLOW_CASES
+    for file in SLOW_CASES:
+        assert sum(each.includes(f"{file}::test", case) for each in quarters) == 1
+        assert all(each.includes(f"{file}::test") for each in quarters), "a test of a changed file"
+    assert all(each.includes("tests/contract/test_every_body.py::test", case) for each in quarters)
+
+
+def _in_every_package() -> list[str]:
+    """A file that may affect every test, and a new one in each package."""
+    packages = {file.parent.relative_to(ROOT) for file in ROOT.glob("src/stead/**/*.py")}
+    return ["pyproject.toml", *(str(package / "new.py") for package in packages)]
 
 
 def test_of_a_broad_change_every_step_of_a_job_meets_half_of_the_faults_in_turn() -> None:

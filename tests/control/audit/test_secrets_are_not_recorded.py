@@ -56,11 +56,6 @@ class LoggedPlane:
         return self.requests.getvalue().decode() + repr(self.events)
 
 
-@pytest.fixture(scope="module")
-def worlds(plane: ControlPlane) -> Worlds:
-    return Worlds(plane.database)
-
-
 @pytest.fixture
 async def logged(settings: Settings, clock: MovableClock, plane: ControlPlane) -> AsyncIterator[LoggedPlane]:
     with structlog.testing.capture_logs() as events:

@@ -21,13 +21,14 @@ _SESSION = {
 
 MAX_HOLD_SECONDS = 8.0
 """How long a connection may be held without a new statement: slightly longer than the statement timeout."""
-MAX_TRANSACTION_SECONDS = 60.0
-"""How long it may be held in any case. A batch of many statements needs seconds on a busy machine."""
+MAX_TRANSACTION_SECONDS = 20.0
+"""How long a connection may be held at all: a batch of many statements needs seconds on a busy machine. This
+is shorter than the time limit of a step that is one transaction (`temporal_workflow.py`)."""
 CHECK_SECONDS = 1.0
 
 
 class _Hold:
-    """Since when a connection has been held, and since when its last statement has run."""
+    """When a connection was acquired, and when a check last noticed a new statement."""
 
     __slots__ = ("began", "statement_began", "statements")
 
@@ -138,7 +139,7 @@ class Pool:
 
 
 def _count_statements(connection: Any) -> int:
-    """How many statements the connection has sent. Only asyncpg's own pool reads it, too."""
+    """How many statements the connection has sent. asyncpg's own pool reads this attribute, too."""
     count: int = connection._protocol.queries_count  # noqa: SLF001 - counting here would cost time in each statement
     return count
 
