@@ -22,7 +22,7 @@ from schemathesis.checks import CheckFunction, load_all_checks
 from schemathesis.core.result import Ok
 from schemathesis.pytest.lazy import get_all_tests
 from schemathesis.schemas import BaseSchema
-from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
+from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from stead.control.app import ControlPlane
 from stead.control.http.operations import Operation
@@ -52,9 +52,8 @@ DRAWN = drawing(
 SESSIONS = 500
 KEYS = 5
 RESOURCES = 20
-EXCLUDED_CHECKS: list[CheckFunction] = [positive_data_acceptance, ignored_auth]
-"""A request that fits its schema may still be refused: for the cursor of another list, say.
-`test_every_operation.py` sends credentials that are missing or not good."""
+EXCLUDED_CHECKS: list[CheckFunction] = [positive_data_acceptance]
+"""A request that fits its schema may still be refused: for the cursor of another list, say."""
 
 
 @dataclass
