@@ -23,6 +23,7 @@ pytest_plugins = ["tests.scheduling", "tests.seeds", "tests.selection.plugin", "
 
 _engines = pytest.StashKey[TestEngines]()
 FIGURE = "figure"
+MAX_REASON = 400
 UNLIMITED = (
     "insert into plans values"
     " ('unlimited', 'For tests', 1000, 1000, 1000, 1000, 1000, 60000000, 60000000, 60000000, 60000000,"
@@ -46,7 +47,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the figures that tests recorded. They are part of the reports, so this works under xdist too."""
+    """Print why tests failed, then the figures that tests recorded. They are part of the reports, so this
+    works under xdist too."""
+    for report in terminalreporter.getreports("failed") + terminalreporter.getreports("error"):
+        reason = " ".join(str(getattr(report.longrepr, "reprcrash", report.longrepr)).split())
+        terminalreporter.write_line(f"failed: {report.nodeid}: {reason[:MAX_REASON]}")
     for report in terminalreporter.getreports("passed"):
         for name, value in report.user_properties:
             if name == FIGURE:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import nats
+import nats.errors
 import nats.js.errors
 import psutil
 from nats.aio.client import Client
@@ -138,7 +139,8 @@ class NodeHarness:
         subject = subjects.report(self.node.id, result_kind(order.job, order.step))
         try:
             message = await self.operator.jetstream().get_last_msg(REPORTS, subject)
-        except nats.js.errors.NotFoundError:
+        except (nats.js.errors.NotFoundError, nats.errors.TimeoutError):
+            # NATS does not answer while it starts, or while the machine is busy.
             return None
         result = read_result(message.data or b"")
         return result if result.epoch == order.epoch else None
@@ -199,6 +201,19 @@ class NodeHarness:
             with suppress(sqlite3.OperationalError):
                 return ((self.data / "journal.sqlite").exists() and self.carried_out(order) > 0) or None
             return None
+
+        await until(look)
+
+    async def ended(self, order: Order) -> None:
+        """Wait until the journal has the end of the step."""
+
+        async def look() -> bool | None:
+            with sqlite3.connect(self.data / "journal.sqlite") as journal:
+                row = journal.execute(
+                    "select 1 from steps where job = ? and step = ? and ended_at is not null",
+                    (order.job, order.step),
+                ).fetchone()
+            return row is not None or None
 
         await until(look)
 

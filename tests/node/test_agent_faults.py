@@ -112,17 +112,12 @@ async def test_a_result_from_while_nats_was_down_is_reported_after_a_restart(
     alone: tuple[RunningStack, NodeHarness],
 ) -> None:
     stack, here = alone
-    here.start(STEAD_SIMULATOR_SECONDS="1")
+    here.start(STEAD_SIMULATOR_SECONDS="5")
     order = here.command(ENSURE)
     await here.send(order)
     await here.under_way()
     await stack.stop(Nats)
-
-    async def noted() -> bool | None:
-        return (here.data / "simulator" / "environments" / "env_1").exists() or None
-
-    await until(noted)
-    await asyncio.sleep(1)
+    await here.ended(order)
     await here.kill()
     here.start()
     await stack.start(Nats)

@@ -109,10 +109,14 @@ async def test_an_operator_resets_a_password_and_changes_a_plan(
 
 
 async def test_a_closed_account_is_opened_again_once(person: Person, visitor: Client, steadctl: Steadctl):
-    assert (await steadctl("reopen", person.id)).exit_code == 1
+    early = await steadctl("reopen", person.id)
+    assert (early.exit_code, "is not closed" in early.output) == (1, True), early
     closed = await person.session.request("DELETE", "/v1/account", json={"current_password": PASSWORD})
-    assert closed.status_code == 200
-    assert "closed" in (await steadctl("list", person.account.email)).output
-    assert (await steadctl("reopen", person.id)).exit_code == 0
+    assert closed.status_code == 200, closed.text
+    listed = await steadctl("list", person.account.email)
+    assert "closed" in listed.output, listed
+    reopened = await steadctl("reopen", person.id)
+    assert reopened.exit_code == 0, (reopened, reopened.output)
     body = {"email": person.account.email, "password": PASSWORD}
-    assert (await visitor.post("/v1/sessions", json=body)).status_code == 201
+    session = await visitor.post("/v1/sessions", json=body)
+    assert session.status_code == 201, session.text

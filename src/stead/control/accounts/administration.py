@@ -23,6 +23,8 @@ from stead.shared.clock import wall_clock
 from stead.shared.ids import AccountId
 
 SITES_AT_ONCE = 200
+CONNECT_SECONDS = 30.0
+"""An operator waits longer for a busy database than a request of the API does."""
 
 
 class UnknownAccount(Exception):
@@ -37,7 +39,7 @@ class UnknownPlan(Exception):
 
 @asynccontextmanager
 async def _transaction() -> AsyncIterator[Tx]:
-    database = Database(from_environment().database_url, clock=wall_clock)
+    database = Database(from_environment().database_url, clock=wall_clock, timeout=CONNECT_SECONDS)
     try:
         async with database.transaction() as tx:
             yield tx
@@ -150,7 +152,7 @@ async def set_suspension(tx: Tx, name: str, reason: str | None) -> AccountId:
 
 async def _change_suspension(name: str, reason: str | None) -> int:
     settings = from_environment()
-    database = Database(settings.database_url, clock=wall_clock)
+    database = Database(settings.database_url, clock=wall_clock, timeout=CONNECT_SECONDS)
     try:
         async with connected_nats(settings) as nats_:
             async with database.transaction() as tx:
