@@ -7,16 +7,17 @@ local records = require "stead.records"
 local misses = ngx.shared.misses
 local M = {}
 
-local TIMEOUT_MILLISECONDS = 200
+-- A visitor of a known name waits for a busy node rather than see no certificate.
+local TIMEOUT_MILLISECONDS = { known = 2000, permanent = 200, unknown = 200 }
 local MISS_SECONDS = 1
 -- Known names have a share of their own, so that random names cannot use it up. So have permanent hosts, which are only
 -- known after a look-up, and a visitor may use a part of it.
 local MAX_PER_SECOND = { known = 1000, permanent = 200, unknown = 200, visitor = 40 }
 local MAX_RESPONSE_BYTES = 1024 * 1024
 
-local function exchange(path)
+local function exchange(path, timeout)
   local socket = ngx.socket.tcp()
-  socket:settimeout(TIMEOUT_MILLISECONDS)
+  socket:settimeout(timeout)
   local ok = socket:connect("unix:" .. node.run .. "/store.sock")
   if not ok then
     return nil
@@ -79,7 +80,7 @@ function M.ask(kind, name, visitor)
   elseif is_too_many(share, MAX_PER_SECOND[share]) then
     return "unreachable"
   end
-  local status, body = exchange("/" .. key)
+  local status, body = exchange("/" .. key, TIMEOUT_MILLISECONDS[share])
   if status == 200 then
     local _, malformed = records.apply(body, true)
     return malformed and "unreachable" or "found"
