@@ -27,7 +27,7 @@ SECONDS = int(time.time()) - 3600
 FIRST, LAST = SECONDS + 0.0, SECONDS + 600.0
 GOOD = ["000.000", "600.000", "300.123"]
 BAD = ["-00.001", "600.001"]
-OTHER_TIMES = ["9999999999.999", "0000000005.000", "\\N", "1800000000.000"]
+OTHER_TIMES = ["9999999999.999", "0000000005.000", "\\N", "4000000000.000"]
 
 
 def times(endings: list[str]) -> list[str]:
