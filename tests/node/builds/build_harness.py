@@ -5,6 +5,7 @@ import functools
 import io
 import subprocess
 import tarfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,11 +29,18 @@ from stead.shared.ids import new_id
 from tests.node.builds.servers import GitServer, Store
 from tests.patience import Patience
 
+LOOPS_SECONDS = 10.0
+"""The kernel removes a loop device when nobody has it open, such as a test that lists all of them."""
+
 
 @functools.cache
 def machine_registry() -> str:
     said = subprocess.run(["npm", "config", "get", "registry"], capture_output=True, text=True, check=True)  # noqa: S607
     return said.stdout.strip()
+
+
+def _list_loops() -> str:
+    return subprocess.run(["/usr/sbin/losetup", "-a"], capture_output=True, text=True, check=True).stdout
 
 
 @dataclass
@@ -146,8 +154,10 @@ class BuildHarness:
         assert list(mounted_below(self.home)) == []
         assert list((self.home / "workspaces").glob("*")) == []
         assert list((self.home / "runc").glob("*")) == []
-        loops = subprocess.run(["/usr/sbin/losetup", "-a"], capture_output=True, text=True, check=True)
-        assert str(self.home) not in loops.stdout
+        patience = Patience(LOOPS_SECONDS)
+        while str(self.home) in _list_loops():
+            assert not patience.is_over, "a loop device is left"
+            time.sleep(0.05)
 
 
 def processes_with_argument(argument: str) -> list[list[str]]:
