@@ -79,13 +79,14 @@ def locate(name: str) -> set[str]:
     return {f"/{path.relative_to(tree)}" for tree, path in found}
 
 
-def make(cgroup: str, limits: ContainerLimits) -> None:
-    """A group for those of several containers, which have these limits together. If there is one, it gets
+def make(cgroup: str, limits: ContainerLimits, *, has_processes: bool = False) -> None:
+    """A group with limits, for the groups of several containers or for processes. If there is one, it gets
     these limits, unless its containers have higher ones."""
     if _is_version_2():
         _enable_controllers(ROOT)
         (ROOT / cgroup[1:]).mkdir(exist_ok=True)
-        _enable_controllers(ROOT / cgroup[1:])
+        if not has_processes:  # no process can join a group that passes controllers on
+            _enable_controllers(ROOT / cgroup[1:])
         for name, value in _limits_of_version_2(limits).items():
             _set(ROOT / cgroup[1:] / name, value)
         return
@@ -99,13 +100,6 @@ def make(cgroup: str, limits: ContainerLimits) -> None:
 def list_process_files(cgroup: str) -> list[Path]:
     """A process that writes 0 to all of them joins the group. Empty if there is no such group."""
     return [file for file in _files(cgroup, "cgroup.procs") if file.exists()]
-
-
-def add_process(cgroup: str, pid: int) -> None:
-    """Also what it starts later. Does nothing if there is no such group."""
-    for path in _directories(cgroup):
-        with suppress(OSError):
-            (path / "cgroup.procs").write_text(str(pid))
 
 
 def remove_empty(cgroup: str) -> None:

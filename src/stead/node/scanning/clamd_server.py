@@ -4,13 +4,14 @@ import asyncio
 import hashlib
 import os
 import shutil
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
 import structlog
 
-from stead.node.containers import cgroups
+from stead.node.containers import cgroups, join_group
 from stead.node.containers.limits import FIRST_UID, ContainerLimits
 from stead.node.outliving_process import OutlivingProcess
 from stead.node.scanning.clamd_client import ClamdSession, ClamdUnavailable
@@ -109,17 +110,19 @@ class ClamdServer:
         self.socket.unlink(missing_ok=True)
         self._file("clamd.conf").write_text(_configure(database, self.socket))
         self._file("clamd.conf").chmod(0o644)
+        limits = ContainerLimits(self._memory_mb, LIMITS.processes, LIMITS.cpus, LIMITS.cpu_shares)
+        cgroups.make(self._cgroup, limits, has_processes=True)
+        files = map(str, cgroups.list_process_files(self._cgroup))
+        limited = (sys.executable, "-I", "-S", join_group.__file__, *files, "--")
         alone = ("unshare", "--net", "--ipc", "--", "nice", "-n", "19", "ionice", "-c", "3", "--")
         user = ("setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--no-new-privs", "--")
         with self._file("clamd.log").open("wb") as output:
             self._process.start(
-                (*alone, *user, executable, f"--config-file={self._file('clamd.conf')}"), output
+                (*limited, *alone, *user, executable, f"--config-file={self._file('clamd.conf')}"), output
             )
         pid = self.find_process()
         if pid is not None:
             self._file("clamd.pid").write_text(str(pid))
-            limits = ContainerLimits(self._memory_mb, LIMITS.processes, LIMITS.cpus, LIMITS.cpu_shares)
-            confine(pid, self._cgroup, limits)
 
     async def _wait_until_ready(self) -> None:
         until = time.monotonic() + READY_SECONDS
@@ -145,12 +148,6 @@ class ClamdServer:
     def _last_line(self) -> str:
         lines = self._file("clamd.log").read_text(errors="replace").splitlines() or ["no message"]
         return next((line for line in reversed(lines) if "ERROR" in line), lines[-1])[-200:]
-
-
-def confine(pid: int, cgroup: str, limits: ContainerLimits) -> None:
-    """Put a process into a group with limits, so that visitors do not notice it."""
-    cgroups.make(cgroup, limits)
-    cgroups.add_process(cgroup, pid)
 
 
 def _configure(database: Path, socket: Path) -> str:

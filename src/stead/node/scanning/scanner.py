@@ -104,7 +104,7 @@ class Scanner:
         return f"/stead-scanner-{self._home.stat().st_ino}"
 
     def _make_group(self) -> tuple[str, ...]:
-        cgroups.make(self._cgroup, LIMITS)
+        cgroups.make(self._cgroup, LIMITS, has_processes=True)
         return tuple(str(file) for file in cgroups.list_process_files(self._cgroup))
 
     async def _run_child(self, channel: int) -> None:
