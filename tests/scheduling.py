@@ -2,10 +2,13 @@
 
 Tests that share a stack of engines and programs run in one worker, so that the stack starts once. What takes
 longest starts first: a long file that starts last would leave the other workers without work. Tests that
-mostly wait have a worker of their own while there are some, so that the others can use the processor. Tests
-that compare the times of one minute with those of another run last, when nothing runs beside them.
+mostly wait have a worker of their own, so that the others can use the processors. When there are no more of
+them, it ends: more busy workers than processors finish no sooner, and everything that a test waits for would
+take longer. Tests that compare the times of one minute with those of another run last, when nothing runs
+beside them.
 """
 
+import os
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -80,26 +83,38 @@ class UnitScheduling(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
 
+    @property
+    def _first(self) -> WorkerController:
+        """Runs the tests that mostly wait, and at the end those that run alone."""
+        return next((node for node in self.nodes if not node.shutting_down), self.nodes[0])
+
     def _assign_work_unit(self, node: WorkerController) -> None:
-        unit = next_unit(self.workqueue, waits=node is self.nodes[0])
+        unit = next_unit(self.workqueue, waits=node is self._first)
         self.workqueue.move_to_end(unit, last=False)
         super()._assign_work_unit(node)
 
     def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
         super().mark_test_complete(node, item_index, duration)
-        last = self.nodes[0]
-        if node is not last:
-            self._reschedule(last)  # it may have waited for this test to end
+        first = self._first
+        if node is not first:
+            self._reschedule(first)  # it may have waited for this test to end
 
     def _reschedule(self, node: WorkerController) -> None:
         """When only tests remain that run alone, the first worker runs them, after the others have ended."""
+        first = self._first
+        if node is first and is_one_too_many(self.workqueue, workers=self._count_workers()):
+            node.shutdown()
+            return
         if self.workqueue and all(map(_runs_alone, self.workqueue)):
-            last, *others = self.nodes
-            if node is not last and not node.shutting_down:
+            if node is not first and not node.shutting_down:
                 node.shutdown()
-            if node is not last or any(self._pending_of(self.assigned_work[other]) for other in others):
+            others = [other for other in self.nodes if other is not first]
+            if node is not first or any(self._pending_of(self.assigned_work[other]) for other in others):
                 return
         super()._reschedule(node)
+
+    def _count_workers(self) -> int:
+        return sum(not node.shutting_down for node in self.nodes)
 
 
 def next_unit(queue: Iterable[str], *, waits: bool) -> str:
@@ -107,6 +122,11 @@ def next_unit(queue: Iterable[str], *, waits: bool) -> str:
     units = list(queue)
     units = [unit for unit in units if not _runs_alone(unit)] or units
     return next((unit for unit in units if _mostly_waits(unit) is waits), units[0])
+
+
+def is_one_too_many(queue: Iterable[str], *, workers: int, processors: int = os.cpu_count() or 1) -> bool:
+    """Whether the worker that ran the tests that mostly wait has none left, and would get in the way."""
+    return workers > processors and not any(map(_mostly_waits, queue))
 
 
 def _mostly_waits(unit: str) -> bool:
