@@ -7,17 +7,16 @@ local records = require "stead.records"
 local misses = ngx.shared.misses
 local M = {}
 
--- A visitor of a known name waits for a busy node rather than see no certificate.
-local TIMEOUT_MILLISECONDS = { known = 2000, permanent = 200, unknown = 200 }
+local TIMEOUT_MILLISECONDS = 200
 local MISS_SECONDS = 1
 -- Known names have a share of their own, so that random names cannot use it up. So have permanent hosts, which are only
 -- known after a look-up, and a visitor may use a part of it.
 local MAX_PER_SECOND = { known = 1000, permanent = 200, unknown = 200, visitor = 40 }
 local MAX_RESPONSE_BYTES = 1024 * 1024
 
-local function exchange(path, timeout)
+local function exchange(path)
   local socket = ngx.socket.tcp()
-  socket:settimeout(timeout)
+  socket:settimeout(TIMEOUT_MILLISECONDS)
   local ok = socket:connect("unix:" .. node.run .. "/store.sock")
   if not ok then
     return nil
@@ -80,7 +79,7 @@ function M.ask(kind, name, visitor)
   elseif is_too_many(share, MAX_PER_SECOND[share]) then
     return "unreachable"
   end
-  local status, body = exchange("/" .. key, TIMEOUT_MILLISECONDS[share])
+  local status, body = exchange("/" .. key)
   if status == 200 then
     local _, malformed = records.apply(body, true)
     return malformed and "unreachable" or "found"
