@@ -83,10 +83,10 @@ def make(cgroup: str, limits: ContainerLimits, *, has_processes: bool = False) -
     """A group with limits, for the groups of several containers or for processes. If there is one, it gets
     these limits, unless its containers have higher ones."""
     if _is_version_2():
-        _enable_controllers(ROOT)
+        _pass_controllers_on(ROOT)
         (ROOT / cgroup[1:]).mkdir(exist_ok=True)
-        if not has_processes:  # no process can join a group that passes controllers on
-            _enable_controllers(ROOT / cgroup[1:])
+        # No process can join a group that passes controllers on.
+        _pass_controllers_on(ROOT / cgroup[1:], on=not has_processes)
         for name, value in _limits_of_version_2(limits).items():
             _set(ROOT / cgroup[1:] / name, value)
         return
@@ -112,9 +112,9 @@ def _is_version_2() -> bool:
     return (ROOT / "cgroup.controllers").exists()
 
 
-def _enable_controllers(group: Path) -> None:
+def _pass_controllers_on(group: Path, *, on: bool = True) -> None:
     for controller in ("memory", "cpu", "pids"):
-        _set(group / "cgroup.subtree_control", f"+{controller}")
+        _set(group / "cgroup.subtree_control", f"{'+' if on else '-'}{controller}")
 
 
 def _limits_of_version_2(limits: ContainerLimits) -> dict[str, str]:

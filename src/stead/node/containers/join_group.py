@@ -5,6 +5,7 @@ The files are those of `cgroups.list_process_files`.
 """
 
 import os
+import signal
 import sys
 from contextlib import suppress
 
@@ -16,6 +17,9 @@ def main() -> None:
         # Not every kernel lets it. Without a group, it still comes behind everything else.
         with suppress(OSError), open(file, "w") as group:  # noqa: PTH123 - pathlib is slow to import
             group.write("0")
+    # The interpreter ignores them, and the program would inherit that.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
     os.execvp(program[0], program)  # noqa: S606 - argv of the agent
 
 

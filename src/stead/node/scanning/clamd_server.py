@@ -67,6 +67,8 @@ class ClamdServer:
             await self.stop()
             await run_in_thread(self._spawn)
             await self._wait_until_ready()
+            if self.find_process() not in cgroups.processes(self._cgroup):
+                log.warning("scanning.clamd_without_limits", group=self._cgroup)
             self._loaded = wanted
 
     def digest_loaded(self) -> str:
