@@ -50,7 +50,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print why tests failed, then the figures that tests recorded. They are part of the reports, so this
     works under xdist too."""
     for report in terminalreporter.getreports("failed") + terminalreporter.getreports("error"):
-        reason = " ".join(str(getattr(report.longrepr, "reprcrash", report.longrepr)).split())
+        reason = " ".join(str(getattr(report.longrepr, "reprcrash", None) or report.longrepr).split())
         terminalreporter.write_line(f"failed: {report.nodeid}: {reason[:MAX_REASON]}")
     for report in terminalreporter.getreports("passed"):
         for name, value in report.user_properties:

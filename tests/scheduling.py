@@ -86,7 +86,12 @@ class UnitScheduling(LoadScopeScheduling):
     @property
     def _first(self) -> WorkerController:
         """Runs the tests that mostly wait, and at the end those that run alone."""
-        return next((node for node in self.nodes if not node.shutting_down), self.nodes[0])
+        return next(iter(self._working), self.nodes[0])
+
+    @property
+    def _working(self) -> list[WorkerController]:
+        """Not those that are ending, nor one that replaces a crashed worker and collects its tests still."""
+        return [node for node in self.nodes if node in self.registered_collections and not node.shutting_down]
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         unit = next_unit(self.workqueue, waits=node is self._first)
@@ -102,7 +107,7 @@ class UnitScheduling(LoadScopeScheduling):
     def _reschedule(self, node: WorkerController) -> None:
         """When only tests remain that run alone, the first worker runs them, after the others have ended."""
         first = self._first
-        if node is first and is_one_too_many(self.workqueue, workers=self._count_workers()):
+        if node is first and is_one_too_many(self.workqueue, workers=len(self._working)):
             node.shutdown()
             return
         if self.workqueue and all(map(_runs_alone, self.workqueue)):
@@ -112,9 +117,6 @@ class UnitScheduling(LoadScopeScheduling):
             if node is not first or any(self._pending_of(self.assigned_work[other]) for other in others):
                 return
         super()._reschedule(node)
-
-    def _count_workers(self) -> int:
-        return sum(not node.shutting_down for node in self.nodes)
 
 
 def next_unit(queue: Iterable[str], *, waits: bool) -> str:
