@@ -24,7 +24,7 @@ from stead.shared.ids import AccountId
 
 SITES_AT_ONCE = 200
 CONNECT_SECONDS = 30.0
-"""An operator waits longer for a busy database than a request of the API does."""
+"""An operator waits longer for a connection to a busy database than a request of the API does."""
 
 
 class UnknownAccount(Exception):
