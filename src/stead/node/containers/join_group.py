@@ -7,16 +7,21 @@ The files are those of `cgroups.list_process_files`.
 import os
 import signal
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
+
+
+def join(files: Iterable[str]) -> None:
+    for file in files:
+        # Not every kernel lets it. Without a group, it still comes behind everything else.
+        with suppress(OSError), open(file, "w") as group:  # noqa: PTH123 - pathlib is slow to import
+            group.write("0")
 
 
 def main() -> None:
     end = sys.argv.index("--")
     files, program = sys.argv[1:end], sys.argv[end + 1 :]
-    for file in files:
-        # Not every kernel lets it. Without a group, it still comes behind everything else.
-        with suppress(OSError), open(file, "w") as group:  # noqa: PTH123 - pathlib is slow to import
-            group.write("0")
+    join(files)
     # The interpreter ignores them, and the program would inherit that.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)

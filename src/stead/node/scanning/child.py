@@ -10,11 +10,10 @@ import os
 import resource
 import socket
 import time
-from contextlib import suppress
-from pathlib import Path
 
 import msgspec
 
+from stead.node.containers.join_group import join
 from stead.node.scanning.clamd_client import REPLY_SECONDS, ClamdSession, ClamdUnavailable
 from stead.node.scanning.paths import MAX_HASHED_BYTES
 from stead.node.scanning.verdicts import CHANGED, OUT_OF_TIME, Hello, Request, Result, Verdict
@@ -62,10 +61,7 @@ def main() -> None:
 
 
 def _drop_privileges(start: Start) -> None:
-    for file in start.groups:
-        # Not every kernel lets it. Without a group, it still comes behind everything else.
-        with suppress(OSError):
-            Path(file).write_text("0")
+    join(start.groups)
     os.chroot(start.root)
     os.chdir("/")
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
