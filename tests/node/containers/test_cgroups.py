@@ -1,7 +1,6 @@
 """Control groups of the second version, in a directory with files of the same names."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -30,15 +29,6 @@ def test_a_group_passes_controllers_on_only_if_it_has_no_processes(tree: Path, h
 
 def test_a_program_joins_a_group_before_it_begins(tmp_path: Path) -> None:
     groups = [tmp_path / "memory", tmp_path / "cpu", tmp_path / "none" / "pids"]
-    argv = [
-        sys.executable,
-        "-I",
-        "-S",
-        join_group.__file__,
-        *map(str, groups),
-        "--",
-        "cat",
-        *map(str, groups[:2]),
-    ]
+    argv = [*join_group.build_argv(groups), "cat", *map(str, groups[:2])]
     said = subprocess.run(argv, capture_output=True, text=True, check=True)
     assert said.stdout == "00"

@@ -11,6 +11,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 
+def build_argv(files: Iterable[object]) -> tuple[str, ...]:
+    """The beginning of a command: what follows it is executed in the group."""
+    return (sys.executable, "-I", "-S", __file__, *map(str, files), "--")
+
+
 def join(files: Iterable[str]) -> None:
     for file in files:
         # Not every kernel lets it. Without a group, it still comes behind everything else.

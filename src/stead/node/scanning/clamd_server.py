@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import os
 import shutil
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -114,8 +113,7 @@ class ClamdServer:
         self._file("clamd.conf").chmod(0o644)
         limits = ContainerLimits(self._memory_mb, LIMITS.processes, LIMITS.cpus, LIMITS.cpu_shares)
         cgroups.make(self._cgroup, limits, has_processes=True)
-        files = map(str, cgroups.list_process_files(self._cgroup))
-        limited = (sys.executable, "-I", "-S", join_group.__file__, *files, "--")
+        limited = join_group.build_argv(cgroups.list_process_files(self._cgroup))
         alone = ("unshare", "--net", "--ipc", "--", "nice", "-n", "19", "ionice", "-c", "3", "--")
         user = ("setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--no-new-privs", "--")
         with self._file("clamd.log").open("wb") as output:
