@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
@@ -111,8 +112,7 @@ class ClamdServer:
         self.socket.unlink(missing_ok=True)
         self._file("clamd.conf").write_text(_configure(database, self.socket))
         self._file("clamd.conf").chmod(0o644)
-        limits = ContainerLimits(self._memory_mb, LIMITS.processes, LIMITS.cpus, LIMITS.cpu_shares)
-        cgroups.make(self._cgroup, limits, has_processes=True)
+        cgroups.make(self._cgroup, replace(LIMITS, memory_mb=self._memory_mb), has_processes=True)
         limited = join_group.build_argv(cgroups.list_process_files(self._cgroup))
         alone = ("unshare", "--net", "--ipc", "--", "nice", "-n", "19", "ionice", "-c", "3", "--")
         user = ("setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--no-new-privs", "--")
