@@ -189,11 +189,16 @@ class NodeHarness:
         return await until(look)
 
     def carried_out(self, order: Order) -> int:
+        count, _ = self._journal_entry(order)
+        return count
+
+    def _journal_entry(self, order: Order) -> tuple[int, float | None]:
+        """How often the step was carried out, and when it ended."""
         with sqlite3.connect(self.data / "journal.sqlite") as journal:
             row = journal.execute(
-                "select carried_out from steps where job = ? and step = ?", (order.job, order.step)
+                "select carried_out, ended_at from steps where job = ? and step = ?", (order.job, order.step)
             ).fetchone()
-        return int(row[0]) if row else 0
+        return row or (0, None)
 
     async def journaled(self, order: Order) -> None:
         async def look() -> bool | None:
@@ -207,13 +212,9 @@ class NodeHarness:
     async def ended(self, order: Order) -> None:
         """Wait until the journal has the end of the step."""
 
-        async def look() -> bool | None:
-            with sqlite3.connect(self.data / "journal.sqlite") as journal:
-                row = journal.execute(
-                    "select 1 from steps where job = ? and step = ? and ended_at is not null",
-                    (order.job, order.step),
-                ).fetchone()
-            return row is not None or None
+        async def look() -> float | None:
+            _, ended_at = self._journal_entry(order)
+            return ended_at
 
         await until(look)
 
