@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from argon2 import PasswordHasher
-
+from stead.control.accounts import passwords, store
 from stead.control.accounts import service as accounts
-from stead.control.accounts import store
 from stead.control.accounts.rules import Account
 from stead.control.app import ControlPlane
 from stead.control.engines.postgres import Tx
@@ -25,7 +23,7 @@ EVERY_SCOPE = [scopes.EVERYTHING, *sorted(scopes.ISOLATED)]
 
 @cache
 def password_hash() -> str:
-    return PasswordHasher().hash(PASSWORD)
+    return passwords._hasher.hash(PASSWORD)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import signal
 import subprocess
 from typing import Any
 
@@ -182,8 +183,13 @@ async def test_a_response_that_does_not_come_ends_the_request(proxy: FaultProxy,
 async def test_the_caller_can_end_a_request(proxy: FaultProxy, person: Person):
     async with node(proxy.address, await person.secret()) as client:
         proxy.always = "stall"
+        asking = asyncio.create_task(client.call("account.get", abortAfter="SIGUSR2"))
+        async with time_limit(30):
+            while not proxy.seen:  # noqa: ASYNC110 - the proxy announces nothing
+                await asyncio.sleep(0.01)
+        client.process.send_signal(signal.SIGUSR2)
         with pytest.raises(TypeScriptError) as ended:
-            await client.call("account.get", abortAfter=300)
+            await asking
         assert "AbortedError" in ended.value.classes
         assert proxy.seen == 1
 

@@ -20,9 +20,17 @@ async function drained(found) {
   return items;
 }
 
+/** A signal that ends a request after so many milliseconds, or when this process gets SIGUSR2. */
+function abortSignal(after) {
+  if (after !== "SIGUSR2") return AbortSignal.timeout(after);
+  const ending = new AbortController();
+  process.once(after, () => ending.abort());
+  return ending.signal;
+}
+
 async function run({ resource, action, arguments: given, job, abortAfter, apiKey }) {
   const client = apiKey === undefined ? first : first.withOptions({ apiKey });
-  const options = abortAfter === undefined ? [] : [{ signal: AbortSignal.timeout(abortAfter) }];
+  const options = abortAfter === undefined ? [] : [{ signal: abortSignal(abortAfter) }];
   const owner = resource === "" ? client : client[resource];
   const found = await owner[action](...given, ...options);
   if (found?.constructor?.name !== "JobHandle") return drained(found);

@@ -1,5 +1,6 @@
 """Sessions of browsers: a cookie that only pages of the API's own origin can use."""
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -7,9 +8,11 @@ from datetime import timedelta
 import httpx
 import pytest
 
+from stead.control.accounts import service
 from stead.control.app import ControlPlane
 from stead.control.features import all_operations
 from stead.control.http.browser_sessions import COOKIE
+from stead.shared.ids import new_id
 from tests import teams
 from tests.client import code_of
 from tests.people import PASSWORD, Person
@@ -209,3 +212,31 @@ async def test_wrong_passwords_are_refused(browser: httpx.AsyncClient, person: P
     assert (
         await browser.post("/session", content=b"{", headers={**OWN, "content-type": "application/json"})
     ).status_code == 400
+
+
+async def test_many_who_sign_in_at_once_leave_connections_to_others(
+    plane: ControlPlane, person: Person, monkeypatch: pytest.MonkeyPatch
+):
+    """Passwords are checked slowly, and a transaction waits for each."""
+    slow = asyncio.Event()
+
+    async def verify_slowly(*_: object) -> bool:
+        await slow.wait()
+        return False
+
+    monkeypatch.setattr(service, "verify_password", verify_slowly)
+
+    async def guess(number: int) -> int:
+        transport = httpx.ASGITransport(plane, client=(f"2001:db8:{number:x}::1", 1))
+        async with httpx.AsyncClient(transport=transport, base_url="https://stead.test") as client:
+            body = {"email": f"{new_id('person')}@example.com", "password": "a guess"}
+            return (await client.post("/session", json=body, headers=OWN)).status_code
+
+    guesses = [asyncio.create_task(guess(number)) for number in range(40)]
+    try:
+        for _ in range(5):
+            answers = await asyncio.gather(*(person.session.get("/v1/account") for _ in range(8)))
+            assert {answer.status_code for answer in answers} == {200}
+    finally:
+        slow.set()
+    assert set(await asyncio.gather(*guesses)) == {401}

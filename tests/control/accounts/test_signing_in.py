@@ -1,15 +1,17 @@
 """Signing up and signing in: what a stranger learns from it is nothing."""
 
 import asyncio
+import dataclasses
 import secrets
 from datetime import timedelta
 from typing import Any
 
 import httpx
 import pytest
+from argon2 import PasswordHasher
 from msgspec.structs import replace
 
-from stead.control.accounts import passwords, throttle
+from stead.control.accounts import passwords, store, throttle
 from stead.control.accounts.rules import SIGN_UP_PAUSE, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_ADDRESS_AND_NETWORK
 from stead.control.accounts.throttle import limit_password_attempts
 from stead.control.app import ControlPlane
@@ -359,3 +361,29 @@ async def test_a_credential_changes_nothing_about_signing_in(visitor: Client, em
     assert (await sign_up(wrong, email)).status_code == 201
     assert (await confirm(wrong, await mailbox.token(email))).status_code == 204
     assert (await sign_in(wrong, email)).status_code == 201
+
+
+OLD_HASH = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(THEIR_PASSWORD)
+
+
+async def test_a_hash_with_other_parameters_is_replaced_when_its_owner_signs_in(
+    visitor: Client, person: Person, plane: ControlPlane, row_of
+):
+    """Otherwise the duration would tell older accounts from those that do not exist."""
+    async with plane.database.transaction() as tx:
+        await store.set_password(tx, person.account.id, OLD_HASH)
+    assert (await sign_in(visitor, person.account.email, "a wrong password")).status_code == 401
+    assert await row_of(person.id, "password_hash") == OLD_HASH
+    for _ in range(2):
+        assert (await sign_in(visitor, person.account.email, THEIR_PASSWORD)).status_code == 201
+        assert "m=47104,t=2,p=1" in str(await row_of(person.id, "password_hash"))
+
+
+async def test_a_password_that_was_changed_meanwhile_is_not_replaced(
+    person: Person, plane: ControlPlane, row_of
+):
+    async with plane.database.transaction() as tx:
+        read = dataclasses.replace(person.account, password_hash=OLD_HASH)
+        await store.set_password(tx, read.id, "the hash of a new password")
+        await store.renew_password(tx, read, "another hash of the old password")
+    assert await row_of(person.id, "password_hash") == "the hash of a new password"

@@ -32,6 +32,7 @@ from stead.shared.clock import wall_clock
 from tests.faults.jobs.job_watcher import FINAL, JobWatcher
 from tests.faults.jobs.node import STEADCTL, Node
 from tests.faults.jobs.programs import BOUND, Program, python_path, until
+from tests.patience import Patience
 from tests.people import EVERY_SCOPE
 from tests.preloaded.processes import run
 
@@ -99,7 +100,12 @@ class Harness:
         return await Client.connect(self.stack[Temporal].address)
 
     async def ask(self, method: str, path: str, body: object = None, *, status: int = 202) -> dict[str, Any]:
+        """As a client asks: again, if nothing was changed because the database was too busy."""
+        patience = Patience(BOUND)
         answer = await self.client.request(method, path, json=body)
+        while '"database.timeout"' in answer.text and not patience.is_over:
+            await asyncio.sleep(float(answer.headers["retry-after"]))
+            answer = await self.client.request(method, path, json=body)
         assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
         document: dict[str, Any] = answer.json() if answer.content else {}
         return document.get("data") or document

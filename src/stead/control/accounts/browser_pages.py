@@ -63,7 +63,7 @@ async def _sign_in(services: ApiServices, request: Request) -> WebResponse:
     network = network_of(address)
     await limit_sign_ins(services, attempt.email, network)
     agent = request.header(b"user-agent")[:MAX_USER_AGENT]
-    async with services.database.transaction() as tx:
+    async with services.public_slots, services.database.transaction() as tx:
         session = await service.sign_in(tx, attempt, SignInClient(str(address), network, agent))
         actor = Actor("member", AccountId(session.account_id), normalize_email(attempt.email))
         entry = AuditEntry(actor)

@@ -7,7 +7,7 @@ from typing import TypeVar
 from msgspec import UNSET, UnsetType
 
 from stead.control.accounts import store, verification
-from stead.control.accounts.passwords import hash_password, verify_password
+from stead.control.accounts.passwords import hash_password, needs_rehash, verify_password
 from stead.control.accounts.rules import (
     MAX_LIFETIME,
     UNVERIFIED_LIFETIME,
@@ -75,6 +75,8 @@ async def find_by_password(tx: Tx, email: str, password: str) -> Account | None:
         return None
     if account.suspended_at is not None:
         raise AccountSuspended
+    if needs_rehash(account.password_hash):
+        await store.renew_password(tx, account, await hash_password(password))
     return account
 
 

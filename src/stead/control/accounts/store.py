@@ -208,6 +208,14 @@ async def set_password(tx: Tx, owner: AccountId, password_hash: str) -> None:
     await tx.run("update accounts set password_hash = $2 where id = $1", owner, password_hash)
 
 
+async def renew_password(tx: Tx, account: Account, password_hash: str) -> None:
+    """Save another hash of the same password, unless it was changed meanwhile."""
+    await tx.run(
+        "update accounts set password_hash = $3 where id = $1 and password_hash = $2",
+        *(account.id, account.password_hash, password_hash),
+    )
+
+
 async def insert_session(
     tx: Tx, owner: AccountId, session: SessionId, secret_hash: bytes, client: SignInClient | None = None
 ) -> None:

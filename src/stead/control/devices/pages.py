@@ -90,7 +90,7 @@ async def _sign_in(services: ApiServices, request: Request, form: Form) -> WebRe
     email, code = form.get("email", ""), form.get("code", "")
     network = network_of(services.authenticator.client_address(request))
     await limit_sign_ins(services, email, network)
-    async with services.database.transaction() as tx:
+    async with services.public_slots, services.database.transaction() as tx:
         try:
             account = await accounts.find_by_password(tx, email, form.get("password", ""))
             if account is None:

@@ -70,8 +70,8 @@ _PUBLIC_CALLS_AT_ONCE = 4
 class EndpointDependencies:
     """What every endpoint uses.
 
-    Public operations check passwords, which is slow by design. `public_slots` limits how many run at once,
-    so that they cannot occupy all database connections.
+    Public operations and pages check passwords, which is slow by design. `public_slots` limits how many run
+    at once, so that they cannot occupy all database connections.
     """
 
     resolvers: Resolvers

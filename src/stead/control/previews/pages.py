@@ -79,7 +79,7 @@ async def _open_preview(services: ApiServices, request: Request, target: _Target
     email, password = _read_form(await request.body(MAX_BYTES))
     network = network_of(services.authenticator.client_address(request))
     await limit_sign_ins(services, email, network)
-    async with services.database.transaction() as tx:
+    async with services.public_slots, services.database.transaction() as tx:
         try:
             account = await accounts.find_by_password(tx, email, password)
         except AccountSuspended as refused:
