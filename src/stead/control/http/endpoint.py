@@ -70,8 +70,8 @@ _PUBLIC_CALLS_AT_ONCE = 4
 class EndpointDependencies:
     """What every endpoint uses.
 
-    Public operations and pages check passwords, which is slow by design. `public_slots` limits how many run
-    at once, so that they cannot occupy all database connections.
+    Public operations need no account. `public_slots` limits how many run at once, so that they cannot occupy
+    all database connections.
     """
 
     resolvers: Resolvers
@@ -151,11 +151,8 @@ class Endpoint:
         try:
             result = await later.ask()
             async with dependencies.database.transaction() as tx:
-                if later.finish is not None:
-                    result = await later.finish(tx, result)
-                response = self._render(result, request, version)
-                if unfinished.audit_id is not None:
-                    await audit.finish(tx, unfinished.audit_id, "success", unfinished.entry)
+                response = self._render(await later.conclude(tx, result), request, version)
+                await self._record_outcome(tx, unfinished, "success")
                 if key is not None:
                     await self._record(tx, key, response)
         except ApiError as error:
@@ -175,10 +172,16 @@ class Endpoint:
             elif key is not None and "retry-after" not in error.headers:
                 docs_url = self._dependencies.context.docs_url
                 await self._record(tx, key, error_response(error, request.id, docs_url))
-            if id_ is not None and isinstance(error, Forbidden):
-                await audit.finish(tx, id_, "denied", unfinished.entry)
+            if isinstance(error, Forbidden):
+                await self._record_outcome(tx, unfinished, "denied")
             elif id_ is not None and not may_be_made:
                 await audit.withdraw(tx, id_)
+
+    async def _record_outcome(self, tx: Tx, unfinished: "_Unfinished", outcome: audit.Outcome) -> None:
+        if unfinished.audit_id is not None:
+            await audit.finish(tx, unfinished.audit_id, outcome, unfinished.entry)
+        else:
+            await audit.record(tx, self.operation.audit, outcome, unfinished.entry)
 
     async def _record(self, tx: Tx, key: idempotency.RecordKey, response: ApiResponse) -> None:
         recorded = idempotency.RecordedResponse(response.status, response.body, response.headers)
@@ -220,9 +223,19 @@ class Endpoint:
                 *(address, AuditEntry(), dependencies.context),
             )
             values = self._read_inputs(request, path, raw, version)
-            response = self._render(await operation.handler(call, **values), request, version)
-            await audit.record(tx, operation.audit, "success", call.audit)
+            result = await operation.handler(call, **values)
+            if not isinstance(result, Later):
+                response = await self._end_public(call, tx, result, version)
+        if isinstance(result, Later):
+            asked = await result.ask()
+            async with dependencies.public_slots, dependencies.database.transaction() as tx:
+                response = await self._end_public(call, tx, await result.conclude(tx, asked), version)
         await self._invalidate_cache(tx)
+        return response
+
+    async def _end_public(self, call: PublicCall, tx: Tx, result: Any, version: date) -> ApiResponse:
+        response = self._render(result, call.request, version)
+        await audit.record(tx, self.operation.audit, "success", call.audit)
         return response
 
     async def _invalidate_cache(self, tx: Tx) -> None:
@@ -253,7 +266,9 @@ class Endpoint:
         if isinstance(result, Later):
             if record_key is not None:
                 await idempotency.begin(call.tx, record_key)
-            audit_id = await audit.begin(call.tx, operation.audit, call.audit)
+            # What `finish` changes is committed together with its row.
+            changes_here = result.finish is not None
+            audit_id = None if changes_here else await audit.begin(call.tx, operation.audit, call.audit)
             return _Unfinished(result, record_key, call.audit, audit_id)
         response = self._render(result, request, version)
         await audit.record(call.tx, operation.audit, "success", call.audit)

@@ -94,7 +94,8 @@ class Tagged(msgspec.Struct, Generic[K]):
 
 
 class Later(msgspec.Struct, Generic[K]):
-    """A response that is made after the transaction has ended, because it waits for another program.
+    """A response that is made after the transaction has ended, because it waits for something slow, such as
+    another program.
 
     `ask` waits, outside any transaction. `finish`, if there is one, gets what it returned, in a transaction
     of its own, and returns the response; then `ask` changes nothing. Otherwise what `ask` returned is the
@@ -103,6 +104,10 @@ class Later(msgspec.Struct, Generic[K]):
 
     ask: Callable[[], Awaitable[Any]]
     finish: Callable[[Tx, Any], Awaitable[Any]] | None = None
+
+    async def conclude(self, tx: Tx, asked: Any) -> Any:
+        """The response, after `ask` has returned this."""
+        return asked if self.finish is None else await self.finish(tx, asked)
 
 
 class Stream(msgspec.Struct):
