@@ -14,7 +14,6 @@ import psutil
 
 from stead.control.accounts import service as accounts
 from stead.control.accounts.rules import SignInClient
-from stead.control.accounts.schema import SignIn
 from stead.control.app import ControlPlane
 from stead.control.engines.migrations import migrate
 from stead.control.settings import from_environment
@@ -65,8 +64,10 @@ class World:
 
     async def sign_in(self, person: Person) -> str:
         """The token of another session of theirs."""
-        async with self._plane.database.transaction() as tx:
-            return (await accounts.sign_in(tx, SignIn(person.account.email, PASSWORD), HERE)).token
+        database = self._plane.database
+        checked = await accounts.check_password(database, person.account.email, PASSWORD)
+        async with database.transaction() as tx:
+            return (await accounts.sign_in(tx, checked, HERE)).token
 
     async def plan(self, name: str, *, read: int, ceiling: int) -> None:
         statement = "insert into plans values ($1, $1, 1, 1, 1, 1, 1, $2, 1000, 1000, $3)"

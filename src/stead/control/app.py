@@ -113,15 +113,7 @@ class ControlPlane:
         operations = all_operations(preview=settings.preview, base_url=settings.base_url)
         origins = AllowedOrigins.parse(settings.allowed_origins)
         self._api = Api(operations, dependencies, self._access_log, origins)
-        services = ApiServices(
-            settings=settings,
-            database=self.database,
-            limiter=limiter,
-            authenticator=self.authenticator,
-            sealer=sealer,
-            invalidator=self.invalidator,
-            public_slots=dependencies.public_slots,
-        )
+        services = ApiServices(settings, self.database, limiter, self.authenticator, sealer, self.invalidator)
         self._tasks = TaskRunner(
             [
                 PeriodicTask("principals.invalidate", 1, self.invalidator.publish_pending),

@@ -1,6 +1,5 @@
 """What a feature declares about itself. `features.py` lists all features; everything else reads that list."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,8 +30,6 @@ class ApiServices:
     authenticator: Authenticator
     sealer: Sealer
     invalidator: PrincipalCacheInvalidator
-    public_slots: asyncio.Semaphore
-    """To be taken before a transaction that checks a password: see `EndpointDependencies`."""
 
 
 @dataclass(frozen=True, kw_only=True)

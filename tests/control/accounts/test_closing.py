@@ -150,29 +150,17 @@ async def test_a_closed_account_is_erased_after_thirty_days_and_its_address_is_f
     assert (await visitor.post("/v1/accounts/verify-email", json=confirmation)).status_code == 204
 
 
-async def test_accounts_that_are_erased_together_wait_for_one_hash(
-    plane: ControlPlane, new_person: NewPerson, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+async def test_accounts_that_are_erased_together_share_one_hash(
+    plane: ControlPlane, new_person: NewPerson, clock: MovableClock, row_of
 ):
-    """Hashes are slow, and a transaction that waits for many is ended."""
-    hashes = list[str]()
-
-    async def hash_slowly(password: str) -> str:
-        hashes.append(password)
-        return f"hash {len(hashes)}"
-
+    """Hashes are slow."""
     people = [await new_person() for _ in range(3)]
     for person in people:
         assert (await _close(person.session)).status_code == 200
     clock.move(CLOSED_KEPT + timedelta(minutes=1))
-    monkeypatch.setattr(closing, "hash_password", hash_slowly)
-    async with plane.database.transaction() as tx:
-        # Other tests have closed accounts, too.
-        assert await closing.erase(tx) >= len(people)
-    assert len(hashes) == 1
+    await closing.erase_all(plane.database)
+    assert len({await row_of(person.id, "password_hash") for person in people}) == 1
 
 
 async def _erase(plane: ControlPlane) -> None:
-    erased = 1
-    while erased:  # other tests have closed accounts, too
-        async with plane.database.transaction() as tx:
-            erased = await closing.erase(tx)
+    await closing.erase_all(plane.database)  # other tests have closed accounts, too

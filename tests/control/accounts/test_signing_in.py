@@ -1,21 +1,27 @@
 """Signing up and signing in: what a stranger learns from it is nothing."""
 
 import asyncio
-import dataclasses
 import secrets
+from contextvars import Context
 from datetime import timedelta
 from typing import Any
 
 import httpx
 import pytest
-from argon2 import PasswordHasher
 from msgspec.structs import replace
 
-from stead.control.accounts import passwords, store, throttle
-from stead.control.accounts.rules import SIGN_UP_PAUSE, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_ADDRESS_AND_NETWORK
+from stead.control.accounts import password_checks, passwords, service, throttle
+from stead.control.accounts.rules import (
+    SIGN_UP_PAUSE,
+    SIGN_UPS_PER_ADDRESS,
+    SIGN_UPS_PER_ADDRESS_AND_NETWORK,
+    SignInClient,
+    SignInRefused,
+)
 from stead.control.accounts.throttle import limit_password_attempts
 from stead.control.app import ControlPlane
 from stead.control.engines.redis import Redis
+from stead.control.engines.transaction_guard import IoInTransaction
 from stead.control.http import rate_limits
 from stead.control.http.rate_limits import Limiter
 from stead.control.settings import Settings
@@ -25,8 +31,11 @@ from stead.shared.ids import new_id
 from tests.client import Client, code_of
 from tests.conftest import FIGURE
 from tests.control.accounts.conftest import PASSWORD, Mailbox
+from tests.patience import time_limit
 from tests.people import PASSWORD as THEIR_PASSWORD
 from tests.people import Person
+
+HERE = SignInClient("::1", "::/64", "a browser")
 
 
 async def sign_up(visitor: Client, email: str, changed: dict[str, Any] | None = None):
@@ -363,27 +372,65 @@ async def test_a_credential_changes_nothing_about_signing_in(visitor: Client, em
     assert (await sign_in(wrong, email)).status_code == 201
 
 
-OLD_HASH = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(THEIR_PASSWORD)
+CHANGES = {
+    "password_hash": "'another'",
+    "email": "'another-' || email",
+    "suspended_at": "now()",
+    "closed_at": "now()",
+}
 
 
-async def test_a_hash_with_other_parameters_is_replaced_when_its_owner_signs_in(
-    visitor: Client, person: Person, plane: ControlPlane, row_of
+@pytest.mark.parametrize("column", CHANGES)
+async def test_a_check_is_worth_nothing_once_the_account_has_changed(
+    person: Person, plane: ControlPlane, column: str
 ):
-    """Otherwise the duration would tell older accounts from those that do not exist."""
+    checked = await service.check_password(plane.database, person.account.email, THEIR_PASSWORD)
+    assert checked is not None
     async with plane.database.transaction() as tx:
-        await store.set_password(tx, person.account.id, OLD_HASH)
-    assert (await sign_in(visitor, person.account.email, "a wrong password")).status_code == 401
-    assert await row_of(person.id, "password_hash") == OLD_HASH
-    for _ in range(2):
-        assert (await sign_in(visitor, person.account.email, THEIR_PASSWORD)).status_code == 201
-        assert "m=47104,t=2,p=1" in str(await row_of(person.id, "password_hash"))
+        assert await password_checks.accept(tx, checked)
+        await tx.run(f"update accounts set {column} = {CHANGES[column]} where id = $1", person.id)
+    async with plane.database.transaction() as tx:
+        assert not await password_checks.accept(tx, checked)
+        with pytest.raises(SignInRefused):
+            await service.sign_in(tx, checked, HERE)
 
 
-async def test_a_password_that_was_changed_meanwhile_is_not_replaced(
-    person: Person, plane: ControlPlane, row_of
+async def test_a_new_password_ends_a_session_that_is_created_at_that_moment(
+    person: Person, visitor: Client, plane: ControlPlane
 ):
+    checked = await service.check_password(plane.database, person.account.email, THEIR_PASSWORD)
+    body = {"current_password": THEIR_PASSWORD, "new_password": "another long password"}
     async with plane.database.transaction() as tx:
-        read = dataclasses.replace(person.account, password_hash=OLD_HASH)
-        await store.set_password(tx, read.id, "the hash of a new password")
-        await store.renew_password(tx, read, "another hash of the old password")
-    assert await row_of(person.id, "password_hash") == "the hash of a new password"
+        session = await service.sign_in(tx, checked, HERE)
+        # With a context of its own: the request is not part of this transaction.
+        changing = asyncio.create_task(person.session.patch("/v1/account", json=body), context=Context())
+        await _until_somebody_waits_for_a_lock(plane)
+    assert (await changing).status_code == 204
+    assert code_of(await visitor.as_(session.token).get("/v1/account")) == "auth.revoked"
+
+
+async def _until_somebody_waits_for_a_lock(plane: ControlPlane) -> None:
+    waits = (
+        "select count(*) from pg_stat_activity"
+        " where datname = current_database() and wait_event_type = 'Lock' and query like '%accounts%'"
+    )
+    async with time_limit(30), plane.database.reading() as tx:
+        while not await tx.value(waits):  # noqa: ASYNC110 - nothing announces it
+            await asyncio.sleep(0.01)
+
+
+async def test_no_transaction_waits_for_a_hash(plane: ControlPlane):
+    async with plane.database.transaction():
+        with pytest.raises(IoInTransaction):
+            await passwords.hash_password("any password")
+
+
+async def test_only_so_many_wait_for_a_hash(visitor: Client, person: Person, monkeypatch: pytest.MonkeyPatch):
+    """Otherwise, guesses from many networks would make everybody wait for ever longer."""
+    monkeypatch.setattr(passwords, "_unfinished", passwords.MOST_AT_ONCE)
+    refused = await sign_in(visitor, person.account.email, THEIR_PASSWORD)
+    assert (refused.status_code, code_of(refused)) == (429, "rate_limit.exceeded")
+    assert refused.headers["retry-after"] == str(passwords.BUSY_SECONDS)
+    monkeypatch.setattr(passwords, "_unfinished", passwords.MOST_AT_ONCE - 1)
+    assert (await sign_in(visitor, person.account.email, THEIR_PASSWORD)).status_code == 201
+    assert passwords._unfinished == passwords.MOST_AT_ONCE - 1

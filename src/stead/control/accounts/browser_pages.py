@@ -9,7 +9,7 @@ from stead.control.accounts.operations import MAX_USER_AGENT
 from stead.control.accounts.rules import SignInClient, normalize_email
 from stead.control.accounts.schema import SignIn
 from stead.control.accounts.throttle import limit_sign_ins
-from stead.control.engines.postgres import DATABASE_UNREACHABLE, Tx
+from stead.control.engines.postgres import DATABASE_FAILED, Tx
 from stead.control.feature import ApiServices
 from stead.control.http.browser_sessions import clear_cookie, cookie_token, require_own_page, set_cookie
 from stead.control.http.client_address import network_of
@@ -45,7 +45,7 @@ async def _answer(handle: Handler, services: ApiServices, web: WebRequest) -> We
     try:
         require_own_page(request)
         return await handle(services, request)
-    except DATABASE_UNREACHABLE:
+    except DATABASE_FAILED:
         error: ApiError = Unavailable()
     except ApiError as refused:
         error = refused
@@ -63,8 +63,9 @@ async def _sign_in(services: ApiServices, request: Request) -> WebResponse:
     network = network_of(address)
     await limit_sign_ins(services, attempt.email, network)
     agent = request.header(b"user-agent")[:MAX_USER_AGENT]
-    async with services.public_slots, services.database.transaction() as tx:
-        session = await service.sign_in(tx, attempt, SignInClient(str(address), network, agent))
+    account = await service.check_password(services.database, attempt.email, attempt.password)
+    async with services.database.transaction() as tx:
+        session = await service.sign_in(tx, account, SignInClient(str(address), network, agent))
         actor = Actor("member", AccountId(session.account_id), normalize_email(attempt.email))
         entry = AuditEntry(actor)
         entry.note(session_id=session.id)

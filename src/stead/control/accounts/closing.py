@@ -1,31 +1,34 @@
 """Closing an account: what ends at once, and what is erased after thirty days."""
 
 import secrets
+from functools import partial
 
 from stead.control.accounts import closing_store as store
-from stead.control.accounts import service
+from stead.control.accounts import password_checks
 from stead.control.accounts import store as accounts
-from stead.control.accounts.passwords import hash_password, verify_password
-from stead.control.accounts.rules import CLOSED_KEPT, PasswordIncorrect
+from stead.control.accounts.passwords import hash_password
+from stead.control.accounts.rules import CLOSED_KEPT, Account, PasswordIncorrect
 from stead.control.accounts.schema import ClosedAccountView
-from stead.control.engines.postgres import Tx
-from stead.control.http.principal import Principal
+from stead.control.engines.postgres import Database, Tx
 from stead.control.http.principal_cache import invalidate_cached_principals
 from stead.control.keys import service as keys
 from stead.control.members import service as members
 from stead.control.outbox import mail
 from stead.control.sealing import Sealer
 from stead.control.sites import service as sites
+from stead.control.tasks import in_batches
 
 BATCH_SIZE = 20
 
 
-async def close(tx: Tx, sealer: Sealer, caller: Principal, password: str) -> ClosedAccountView:
-    """A worker deletes the sites, a few at a time."""
-    account = await service.get(tx, caller)
-    if not await verify_password(account.password_hash, password):
+async def close(tx: Tx, sealer: Sealer, account: Account | None) -> ClosedAccountView:
+    """The password of the account was checked. A worker deletes the sites, a few at a time."""
+    if account is None:
         raise PasswordIncorrect
+    # Before the account is locked: everything locks teams first.
     await members.leave_all(tx, account.id)
+    if not await password_checks.accept(tx, account):
+        raise PasswordIncorrect
     await store.close(tx, account.id)
     await accounts.delete_address_changes(tx, account.id)
     await accounts.delete_resets(tx, account.id)
@@ -38,16 +41,18 @@ async def close(tx: Tx, sealer: Sealer, caller: Principal, password: str) -> Clo
     return closed
 
 
-async def erase(tx: Tx) -> int:
+async def erase_all(database: Database) -> None:
+    # One for all of them, before the transactions, because hashes are slow. Nobody knows the password.
+    password_hash = await hash_password(secrets.token_urlsafe(32))
+    await in_batches(database, partial(erase, password_hash=password_hash))
+
+
+async def erase(tx: Tx, password_hash: str) -> int:
     """Erase a batch of accounts that were closed longer than thirty days ago. Returns how many.
 
     The rows stay: deleted sites and the audit trail refer to them. Their addresses are free again.
     """
     found = await store.list_expired(tx, tx.now - CLOSED_KEPT, BATCH_SIZE)
-    if not found:
-        return 0
-    # One for the batch, because hashes are slow and the transaction waits. Nobody knows the password.
-    password_hash = await hash_password(secrets.token_urlsafe(32))
     for account in found:
         # Those that were being created while the account was closed.
         await keys.revoke_all(tx, account)

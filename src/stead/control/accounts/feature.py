@@ -17,7 +17,7 @@ def _tasks(worker: WorkerServices) -> list[Task]:
     tasks: list[Task] = [
         PeriodicTask("password_resets.answer", 1, partial(in_batches, worker.database, answer)),
         PeriodicTask("sessions.delete_old", 3600, delete),
-        PeriodicTask("accounts.erase_closed", 3600, partial(in_batches, worker.database, closing.erase)),
+        PeriodicTask("accounts.erase_closed", 3600, partial(closing.erase_all, worker.database)),
         PeriodicTask("mail.forget_counts", 3600, forget),
     ]
     if worker.settings.email_verification:

@@ -1,7 +1,11 @@
-"""HTTP operations on the caller's account and session."""
+"""HTTP operations on the caller's account and session. Passwords are hashed between two transactions."""
 
-from stead.control.accounts import closing, password_resets, service, sign_ups, verification
+from functools import partial
+
+from stead.control.accounts import closing, password_checks, password_resets, service, sign_ups, verification
+from stead.control.accounts.passwords import hash_password
 from stead.control.accounts.rules import (
+    Account,
     EmailTaken,
     PasswordIncorrect,
     ResetNotFound,
@@ -33,8 +37,9 @@ from stead.control.accounts.throttle import (
     limit_sign_ups,
     limit_verifications,
 )
+from stead.control.engines.postgres import Tx
 from stead.control.http.client_address import network_of
-from stead.control.http.operations import Call, Operations, PublicCall
+from stead.control.http.operations import Call, Later, Operations, PublicCall
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.requirements import ANY_CREDENTIAL, PUBLIC
 from stead.control.members.rules import LastOwner
@@ -55,7 +60,7 @@ MAX_USER_AGENT = 200
     status=201,
     errors=[EmailTaken, RateLimitExceeded],
 )
-async def sign_up(call: PublicCall, body: NewAccount) -> SignedUpView:
+async def sign_up(call: PublicCall, body: NewAccount) -> Later[SignedUpView]:
     """Sign up for an account.
 
     An email with a token is sent to the address. The account exists when the token was sent to
@@ -64,12 +69,16 @@ async def sign_up(call: PublicCall, body: NewAccount) -> SignedUpView:
     addresses create the account at once, and refuse an address that has one.
     """
     await limit_sign_ups(call)
-    if call.context.verifies_email:
-        wanted = await sign_ups.request(call.tx, call.sealer, body, network_of(call.address))
-        return SignedUpView(wanted.account_id, wanted.email, wanted.name)
-    account = await service.sign_up(call.tx, body, is_verified=True)
-    call.audit.actor = Actor("member", account.id, account.email)
-    return SignedUpView(account.id, account.email, account.name)
+
+    async def create(tx: Tx, password_hash: str) -> SignedUpView:
+        if call.context.verifies_email:
+            wanted = await sign_ups.request(tx, call.sealer, body, password_hash, network_of(call.address))
+            return SignedUpView(wanted.account_id, wanted.email, wanted.name)
+        account = await service.sign_up(tx, body, password_hash, is_verified=True)
+        call.audit.actor = Actor("member", account.id, account.email)
+        return SignedUpView(account.id, account.email, account.name)
+
+    return Later(partial(hash_password, body.password), create)
 
 
 @operation(
@@ -78,17 +87,26 @@ async def sign_up(call: PublicCall, body: NewAccount) -> SignedUpView:
     scope=PUBLIC,
     errors=[VerificationNotFound, EmailTaken, RateLimitExceeded],
 )
-async def verify_email(call: PublicCall, body: EmailVerification) -> None:
+async def verify_email(call: PublicCall, body: EmailVerification) -> Later[None]:
     """Confirm an email address with the token that was sent to it.
 
     If the token was sent because of a sign-up, the account exists from now on; `password` must be the one of
     the sign-up. If it was sent because of `new_email`, the account has the new address.
     """
     await limit_verifications(call)
-    account = await sign_ups.confirm(call.tx, body.token, body.password)
-    if account is None:
-        account = await verification.confirm(call.tx, call.sealer, body.token)
-    call.audit.actor = Actor("member", account.id, account.email)
+    found = await sign_ups.find(call.tx, body.token)
+
+    async def check() -> None:
+        if found is not None:
+            await sign_ups.check(found, body.password)
+
+    async def confirm(tx: Tx, _: None) -> None:
+        account = await sign_ups.confirm(tx, body.token, found) if found is not None else None
+        if account is None:
+            account = await verification.confirm(tx, call.sealer, body.token)
+        call.audit.actor = Actor("member", account.id, account.email)
+
+    return Later(check, confirm)
 
 
 @operation(
@@ -130,14 +148,19 @@ async def request_password_reset(call: PublicCall, body: NewPasswordReset) -> No
     scope=PUBLIC,
     errors=[ResetNotFound, RateLimitExceeded],
 )
-async def confirm_password_reset(call: PublicCall, body: PasswordResetConfirmation) -> None:
+async def confirm_password_reset(call: PublicCall, body: PasswordResetConfirmation) -> Later[None]:
     """Choose a new password with the token from the email. All sessions of the account end.
 
     API keys stay valid. Revoke those that somebody else may know.
     """
     await limit_verifications(call)
-    account = await password_resets.confirm(call.tx, call.sealer, body.token, body.new_password)
-    call.audit.actor = Actor("member", account.id, account.email)
+    await password_resets.require_token(call.tx, body.token)
+
+    async def confirm(tx: Tx, password_hash: str) -> None:
+        account = await password_resets.confirm(tx, call.sealer, body.token, password_hash)
+        call.audit.actor = Actor("member", account.id, account.email)
+
+    return Later(partial(hash_password, body.new_password), confirm)
 
 
 @operation(
@@ -147,7 +170,7 @@ async def confirm_password_reset(call: PublicCall, body: PasswordResetConfirmati
     status=201,
     errors=[SignInRefused, AccountSuspended, RateLimitExceeded],
 )
-async def sign_in(call: PublicCall, body: SignIn) -> SessionView:
+async def sign_in(call: PublicCall, body: SignIn) -> Later[SessionView]:
     """Sign in with email address and password.
 
     The token is a Bearer credential with all scopes. It expires 12 hours after its last use, and at the
@@ -157,11 +180,16 @@ async def sign_in(call: PublicCall, body: SignIn) -> SessionView:
     network = network_of(call.address)
     is_known = await service.is_known_network(call.tx, body.email, network)
     await limit_password_attempts(call.limiter, body.email, network, is_known_network=is_known)
+    account = await service.find_by_email(call.tx, body.email)
     user_agent = call.request.header(b"user-agent")[:MAX_USER_AGENT]
-    session = await service.sign_in(call.tx, body, SignInClient(str(call.address), network, user_agent))
-    call.audit.actor = Actor("member", AccountId(session.account_id), normalize_email(body.email))
-    call.audit.note(session_id=session.id)
-    return session
+
+    async def create(tx: Tx, checked: Account | None) -> SessionView:
+        session = await service.sign_in(tx, checked, SignInClient(str(call.address), network, user_agent))
+        call.audit.actor = Actor("member", AccountId(session.account_id), normalize_email(body.email))
+        call.audit.note(session_id=session.id)
+        return session
+
+    return Later(partial(password_checks.check, account, body.password), create)
 
 
 @operation(
@@ -222,7 +250,7 @@ async def get_account(call: Call) -> AccountView:
     account_wide=True,
     errors=[PasswordIncorrect, LastOwner],
 )
-async def close_account(call: Call, body: AccountClosure) -> ClosedAccountView:
+async def close_account(call: Call, body: AccountClosure) -> Later[ClosedAccountView]:
     """Close the account.
 
     All sessions and API keys end at once, the account leaves its teams, and its own sites are deleted. Sites
@@ -230,7 +258,12 @@ async def close_account(call: Call, body: AccountClosure) -> ClosedAccountView:
     then. After that, the content of the sites and the personal data of the account are erased.
     """
     await limit_password_attempts(call.limiter, call.caller.account_id, call.caller.account_id)
-    return await closing.close(call.tx, call.sealer, call.caller, body.current_password)
+    account = await service.get(call.tx, call.caller)
+
+    async def close(tx: Tx, checked: Account | None) -> ClosedAccountView:
+        return await closing.close(tx, call.sealer, checked)
+
+    return Later(partial(password_checks.check, account, body.current_password), close)
 
 
 @operation(
@@ -241,13 +274,19 @@ async def close_account(call: Call, body: AccountClosure) -> ClosedAccountView:
     account_wide=True,
     errors=[EmailTaken, PasswordIncorrect, TeamNotJoined, EmailsExhausted],
 )
-async def update_account(call: Call, body: AccountChange) -> None:
+async def update_account(call: Call, body: AccountChange) -> Later[None]:
     """Change the account.
 
     A new email address or password requires `current_password`. A token is sent to a new address, which
     replaces the current one when it is confirmed. The response is the same if another account has the
     address: its owner gets an email about it. A new password ends all other sessions.
     """
-    if body.current_password:
+    if service.needs_password(body):
         await limit_password_attempts(call.limiter, call.caller.account_id, call.caller.account_id)
-    await service.update(call.tx, call.sealer, call.caller, body, verifies_email=call.context.verifies_email)
+    account = await service.find_to_update(call.tx, call.caller, body)
+
+    async def update(tx: Tx, new_hash: str | None) -> None:
+        verifies = call.context.verifies_email
+        await service.update(tx, call.sealer, call.caller, account, body, new_hash, verifies_email=verifies)
+
+    return Later(partial(service.check_change, account, body), update)

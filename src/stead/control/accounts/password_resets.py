@@ -4,7 +4,6 @@ import secrets
 from hashlib import sha256
 
 from stead.control.accounts import store
-from stead.control.accounts.passwords import hash_password
 from stead.control.accounts.rules import Account, ResetNotFound, normalize_email
 from stead.control.engines.postgres import Tx
 from stead.control.http.principal_cache import invalidate_cached_principals
@@ -48,18 +47,24 @@ async def _send(tx: Tx, sealer: Sealer, email: str) -> None:
     await mail.enqueue_email(tx, sealer, _token_email(account.email, token))
 
 
-async def confirm(tx: Tx, sealer: Sealer, token: str, new_password: str) -> Account:
+async def require_token(tx: Tx, token: str) -> None:
+    """Before a hash is computed for it. `confirm` checks the rest."""
+    if not await store.has_reset(tx, _hash(token)):
+        raise ResetNotFound
+
+
+async def confirm(tx: Tx, sealer: Sealer, token: str, password_hash: str) -> Account:
     """Set the password and end all sessions. API keys stay: they are revoked one by one."""
     account = await store.use_reset(tx, _hash(token))
     if account is None:
         raise ResetNotFound
-    await replace_password(tx, account, new_password)
+    await replace_password(tx, account, password_hash)
     await mail.enqueue_email(tx, sealer, _changed_email(account.email))
     return account
 
 
-async def replace_password(tx: Tx, account: Account, new_password: str) -> None:
-    await store.set_password(tx, account.id, await hash_password(new_password))
+async def replace_password(tx: Tx, account: Account, password_hash: str) -> None:
+    await store.set_password(tx, account.id, password_hash)
     # Somebody who knew the old password may have asked for another address.
     await store.delete_address_changes(tx, account.id)
     await store.delete_resets(tx, account.id)

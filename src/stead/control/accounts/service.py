@@ -1,4 +1,4 @@
-"""Use cases of accounts and sessions. Each runs in the caller's transaction."""
+"""Use cases of accounts and sessions. Those that get a `Tx` run in the caller's transaction."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from msgspec import UNSET, UnsetType
 
-from stead.control.accounts import store, verification
-from stead.control.accounts.passwords import hash_password, needs_rehash, verify_password
+from stead.control.accounts import password_checks, store, verification
+from stead.control.accounts.passwords import hash_password
 from stead.control.accounts.rules import (
     MAX_LIFETIME,
     UNVERIFIED_LIFETIME,
@@ -27,9 +27,8 @@ from stead.control.accounts.schema import (
     NewAccount,
     SessionSummaryView,
     SessionView,
-    SignIn,
 )
-from stead.control.engines.postgres import Tx, UniqueViolation
+from stead.control.engines.postgres import Database, Tx, UniqueViolation
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal, RateLimits
@@ -46,12 +45,14 @@ BATCH_SIZE = 1000
 """How many old rows one transaction deletes."""
 
 
-async def sign_up(tx: Tx, new: NewAccount, *, plan: str = "free", is_verified: bool = False) -> Account:
+async def sign_up(
+    tx: Tx, new: NewAccount, password_hash: str, *, plan: str = "free", is_verified: bool = False
+) -> Account:
     account = Account(
         id=AccountId(new_id("client")),
         email=normalize_email(new.email),
         name=new.name,
-        password_hash=await hash_password(new.password),
+        password_hash=password_hash,
         plan=plan,
         default_team_id=None,
         email_verified_at=tx.now if is_verified else None,
@@ -66,23 +67,20 @@ async def is_known_network(tx: Tx, email: str, network: str) -> bool:
     return await store.has_signed_in_from(tx, normalize_email(email), network)
 
 
-async def find_by_password(tx: Tx, email: str, password: str) -> Account | None:
-    """The account with this address, if the password is right and it is not closed. Takes as long for an
-    unknown address. Raises AccountSuspended."""
-    account = await store.by_email(tx, normalize_email(email))
-    is_correct = await verify_password(account.password_hash if account else None, password)
-    if account is None or not is_correct or account.closed_at is not None:
-        return None
-    if account.suspended_at is not None:
-        raise AccountSuspended
-    if needs_rehash(account.password_hash):
-        await store.renew_password(tx, account, await hash_password(password))
-    return account
+async def find_by_email(tx: Tx, email: str) -> Account | None:
+    return await store.by_email(tx, normalize_email(email))
 
 
-async def sign_in(tx: Tx, attempt: SignIn, client: SignInClient) -> SessionView:
-    account = await find_by_password(tx, attempt.email, attempt.password)
-    if account is None:
+async def check_password(database: Database, email: str, password: str) -> Account | None:
+    """For pages: see `password_checks.check`."""
+    async with database.reading() as tx:
+        account = await find_by_email(tx, email)
+    return await password_checks.check(account, password)
+
+
+async def sign_in(tx: Tx, account: Account | None, client: SignInClient) -> SessionView:
+    """For an account whose password was checked."""
+    if account is None or not await password_checks.accept(tx, account):
         raise SignInRefused
     secret = secrets.mint("stead_session")
     session = SessionId(new_id("sess"))
@@ -172,19 +170,50 @@ async def get(tx: Tx, caller: Principal) -> Account:
     return account
 
 
+async def find_to_update(tx: Tx, caller: Principal, change: AccountChange) -> Account:
+    if needs_password(change) and _none_if_unset(change.current_password) is None:
+        reason = "A new email address or password requires `current_password`."
+        raise FieldInvalid(param="current_password", reason=reason)
+    return await get(tx, caller)
+
+
+def needs_password(change: AccountChange) -> bool:
+    return change.new_email is not UNSET or change.new_password is not UNSET
+
+
+async def check_change(account: Account, change: AccountChange) -> str | None:
+    """Check the password outside of transactions, and return the hash of a new one."""
+    if not needs_password(change):
+        return None
+    if await password_checks.check(account, _none_if_unset(change.current_password) or "") is None:
+        raise PasswordIncorrect
+    new = _none_if_unset(change.new_password)
+    return await hash_password(new) if new is not None else None
+
+
 async def update(
-    tx: Tx, sealer: Sealer, caller: Principal, change: AccountChange, *, verifies_email: bool
+    tx: Tx,
+    sealer: Sealer,
+    caller: Principal,
+    account: Account,
+    change: AccountChange,
+    new_hash: str | None,
+    *,
+    verifies_email: bool,
 ) -> None:
-    owner = caller.account_id
-    await _check_current_password(tx, caller, change)
+    """`account` is what was read before the password was checked."""
+    owner = account.id
     if change.default_team_id is not UNSET:
         await _change_default_team(tx, owner, change.default_team_id)
+    # After the teams: everything locks them before the account.
+    if needs_password(change) and not await password_checks.accept(tx, account):
+        raise PasswordIncorrect
     if (name := _none_if_unset(change.name)) is not None:
         await store.set_name(tx, owner, name)
     if change.billing_cc_email is not UNSET:
         await store.set_billing_cc(tx, owner, change.billing_cc_email)
-    if (password := _none_if_unset(change.new_password)) is not None:
-        await store.set_password(tx, owner, await hash_password(password))
+    if new_hash is not None:
+        await store.set_password(tx, owner, new_hash)
         # Somebody who knew the old password may have asked for another address.
         await store.delete_address_changes(tx, owner)
         await store.delete_resets(tx, owner)
@@ -192,18 +221,6 @@ async def update(
         await invalidate_cached_principals(tx, *ended)
     if (email := _none_if_unset(change.new_email)) is not None:
         await _change_email(tx, sealer, caller, normalize_email(email), verifies_email=verifies_email)
-
-
-async def _check_current_password(tx: Tx, caller: Principal, change: AccountChange) -> None:
-    if change.new_email is UNSET and change.new_password is UNSET:
-        return
-    current = _none_if_unset(change.current_password)
-    if current is None:
-        reason = "A new email address or password requires `current_password`."
-        raise FieldInvalid(param="current_password", reason=reason)
-    account = await get(tx, caller)
-    if not await verify_password(account.password_hash, current):
-        raise PasswordIncorrect
 
 
 async def _change_default_team(tx: Tx, owner: AccountId, team: str | None) -> None:

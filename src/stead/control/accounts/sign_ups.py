@@ -8,7 +8,7 @@ import secrets
 from hashlib import sha256
 
 from stead.control.accounts import store, verification
-from stead.control.accounts.passwords import hash_password, verify_password
+from stead.control.accounts.passwords import verify_password
 from stead.control.accounts.rules import (
     VERIFICATION_LIFETIME,
     Account,
@@ -32,12 +32,10 @@ _NOT_THEIR_SIGN_UP = (
 )
 
 
-async def request(tx: Tx, sealer: Sealer, new: NewAccount, network: str) -> SignUp:
+async def request(tx: Tx, sealer: Sealer, new: NewAccount, password_hash: str, network: str) -> SignUp:
     """Save the sign-up and send a token. An address that has an account gets a notice instead. One that has
     received enough gets nothing."""
-    wanted = SignUp(
-        AccountId(new_id("client")), normalize_email(new.email), new.name, await hash_password(new.password)
-    )
+    wanted = SignUp(AccountId(new_id("client")), normalize_email(new.email), new.name, password_hash)
     sent = await store.count_sign_ups(tx, wanted.email, network, tx.now - VERIFICATION_LIFETIME)
     if not sent.allows_another(tx.now):
         return wanted
@@ -49,18 +47,23 @@ async def request(tx: Tx, sealer: Sealer, new: NewAccount, network: str) -> Sign
     return wanted
 
 
-async def confirm(tx: Tx, token: str, password: str | None) -> Account | None:
-    """Create the account of a sign-up; None if there is no such token. Raises EmailTaken if the address got
-    an account meanwhile.
+async def find(tx: Tx, token: str) -> SignUp | None:
+    return await store.find_sign_up(tx, _hash(token))
 
-    The token shows who reads the mail, the password who signed up. Both must be the same person: a stranger
-    who signs up with the address of another must not get an account with their own password and API keys.
+
+async def check(found: SignUp, password: str | None) -> None:
+    """The token shows who reads the mail, the password who signed up. Both must be the same person.
+
+    A stranger who signs up with the address of another must not get an account with their own password and
+    API keys.
     """
-    found = await store.find_sign_up(tx, _hash(token))
-    if found is None:
-        return None
     if password is None or not await verify_password(found.password_hash, password):
         raise FieldInvalid(param="password", reason=_NOT_THEIR_SIGN_UP)
+
+
+async def confirm(tx: Tx, token: str, found: SignUp) -> Account | None:
+    """Create the account of a sign-up that was checked; None if the token was used meanwhile. Raises
+    EmailTaken if the address got an account meanwhile."""
     if not await store.use_sign_up(tx, _hash(token)):
         return None
     account = Account(

@@ -181,7 +181,12 @@ async def replace_reset(tx: Tx, account: Account, token_hash: bytes) -> None:
 
 async def use_reset(tx: Tx, token_hash: bytes) -> Account | None:
     """Delete the token and return its account; None if it is wrong, has expired, or was sent to an address
-    that the account does not have any more."""
+    that the account does not have any more. The account is locked first, as by everything else."""
+    await tx.run(
+        "select from accounts where id = (select account_id from password_resets where token_hash = $1)"
+        " for no key update",
+        token_hash,
+    )
     owner = await tx.value(
         "delete from password_resets r using accounts a where r.token_hash = $1 and r.expires_at > $2"
         " and a.id = r.account_id and a.email = r.email returning r.account_id",
@@ -189,6 +194,11 @@ async def use_reset(tx: Tx, token_hash: bytes) -> Account | None:
         tx.now,
     )
     return await get(tx, owner) if owner is not None else None
+
+
+async def has_reset(tx: Tx, token_hash: bytes) -> bool:
+    found = await tx.value("select true from password_resets where token_hash = $1", token_hash)
+    return found is not None
 
 
 async def delete_resets(tx: Tx, owner: AccountId) -> None:
@@ -208,12 +218,15 @@ async def set_password(tx: Tx, owner: AccountId, password_hash: str) -> None:
     await tx.run("update accounts set password_hash = $2 where id = $1", owner, password_hash)
 
 
-async def renew_password(tx: Tx, account: Account, password_hash: str) -> None:
-    """Save another hash of the same password, unless it was changed meanwhile."""
-    await tx.run(
-        "update accounts set password_hash = $3 where id = $1 and password_hash = $2",
-        *(account.id, account.password_hash, password_hash),
+async def lock_unchanged(tx: Tx, account: Account) -> bool:
+    """Keep others from changing the account. False if it has another password or address, or was closed or
+    suspended."""
+    locked = await tx.value(
+        "select true from accounts where id = $1 and password_hash = $2 and email = $3"
+        " and closed_at is null and suspended_at is null for no key update",
+        *(account.id, account.password_hash, account.email),
     )
+    return locked is not None
 
 
 async def insert_session(

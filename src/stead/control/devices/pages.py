@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from html import escape
 from urllib.parse import parse_qs
 
+from stead.control.accounts import password_checks
 from stead.control.accounts import service as accounts
 from stead.control.accounts.rules import Account
 from stead.control.accounts.throttle import limit_sign_ins
@@ -22,7 +23,7 @@ from stead.control.devices.rules import (
     DeviceCodeNotFound,
     normalize_user_code,
 )
-from stead.control.engines.postgres import DATABASE_UNREACHABLE, Tx
+from stead.control.engines.postgres import DATABASE_FAILED, Tx
 from stead.control.feature import ApiServices
 from stead.control.http.client_address import network_of
 from stead.control.http.error_pages import page
@@ -78,7 +79,7 @@ def consent_routes(services: ApiServices) -> Sequence[Route]:
             problem, status = str(limited), 429
         except (RequestMalformed, RequestTooLarge):
             problem, status = _UNREADABLE, 400
-        except DATABASE_UNREACHABLE:
+        except DATABASE_FAILED:
             problem, status = _UNAVAILABLE, 503
         return _ask_to_sign_in(form.get("code", ""), problem, status)
 
@@ -90,16 +91,16 @@ async def _sign_in(services: ApiServices, request: Request, form: Form) -> WebRe
     email, code = form.get("email", ""), form.get("code", "")
     network = network_of(services.authenticator.client_address(request))
     await limit_sign_ins(services, email, network)
-    async with services.public_slots, services.database.transaction() as tx:
-        try:
-            account = await accounts.find_by_password(tx, email, form.get("password", ""))
-            if account is None:
+    try:
+        account = await accounts.check_password(services.database, email, form.get("password", ""))
+        async with services.database.transaction() as tx:
+            if account is None or not await password_checks.accept(tx, account):
                 raise _Refused(_INCORRECT)
             found = await service.find(tx, services.limiter, account.id, code)
-        except (AccountSuspended, DeviceCodeNotFound) as refused:
-            raise _Refused(f"{refused}") from None
-        await _record(tx, "device_authorization_sign_in", account)
-        ticket = _seal(services.sealer, account, found.user_code, tx.now + TICKET_LIFETIME)
+            await _record(tx, "device_authorization_sign_in", account)
+            ticket = _seal(services.sealer, account, found.user_code, tx.now + TICKET_LIFETIME)
+    except (AccountSuspended, DeviceCodeNotFound) as refused:
+        raise _Refused(f"{refused}") from None
     return _ask_to_approve(account, found, ticket)
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from html import escape
 from urllib.parse import parse_qs
 
+from stead.control.accounts import password_checks
 from stead.control.accounts import service as accounts
 from stead.control.accounts.throttle import limit_sign_ins
 from stead.control.configuration.preview_keys import PATH
-from stead.control.engines.postgres import DATABASE_UNREACHABLE
+from stead.control.engines.postgres import DATABASE_FAILED
 from stead.control.feature import ApiServices
 from stead.control.http.client_address import network_of
 from stead.control.http.error_pages import page
@@ -68,7 +69,7 @@ def sign_in_routes(services: ApiServices) -> Sequence[Route]:
             return _show_form(target, _UNREADABLE, 400)
         except RateLimitExceeded:
             return _show_form(target, _TOO_MANY, 429)
-        except DATABASE_UNREACHABLE:
+        except DATABASE_FAILED:
             return _show_form(target, _UNAVAILABLE, 503)
         return WebResponse(status_code=303, headers={**_headers(target), "Location": url})
 
@@ -79,12 +80,12 @@ async def _open_preview(services: ApiServices, request: Request, target: _Target
     email, password = _read_form(await request.body(MAX_BYTES))
     network = network_of(services.authenticator.client_address(request))
     await limit_sign_ins(services, email, network)
-    async with services.public_slots, services.database.transaction() as tx:
-        try:
-            account = await accounts.find_by_password(tx, email, password)
-        except AccountSuspended as refused:
-            raise _Refused(str(refused)) from None
-        if account is None:
+    try:
+        account = await accounts.check_password(services.database, email, password)
+    except AccountSuspended as refused:
+        raise _Refused(str(refused)) from None
+    async with services.database.transaction() as tx:
+        if account is None or not await password_checks.accept(tx, account):
             raise _Refused(_INCORRECT)
         preview = await service.find_visible(tx, account, target.host)
         if preview is None:
