@@ -1,8 +1,9 @@
 """Time limits that follow the speed of the machine.
 
 A limit of 60 seconds means 60 seconds on an idle machine like the one that the limits were chosen on. While
-more processes want to run than there are cores, or on slower cores, the clock of a limit runs slower by that
-factor. What is waited for stays the same, and something that never happens is still reported.
+more processes want to run than there are cores, on slower cores, or while the host gives a virtual machine
+less than whole cores, the clock of a limit runs slower by that factor. What is waited for stays the same, and
+something that never happens is still reported.
 """
 
 import asyncio
@@ -54,13 +55,41 @@ def slowdown() -> float:
     """How many times slower than the reference this machine is at the moment; never less than one."""
     load, runnable = _demand()
     waiting = max(load, runnable) / (os.cpu_count() or 1)
-    return min(MOST, max(1.0, waiting) * _core_slowdown())
+    return min(MOST, max(1.0, waiting) * _core_slowdown() / (1 - _stolen.share))
 
 
 def _demand() -> tuple[float, int]:
     """The load average of the last minute, and how many processes want to run right now."""
     fields = Path("/proc/loadavg").read_text().split()
     return float(fields[0]), int(fields[3].partition("/")[0])
+
+
+class StolenTime:
+    """The share of the processors' time that the host has given to others lately."""
+
+    LEAST_TICKS = 100
+    """A shorter time, half a second of two processors, says little."""
+
+    def __init__(self) -> None:
+        self._ticks, self._stolen = _read_ticks()
+        self._share = 0.0
+
+    @property
+    def share(self) -> float:
+        ticks, stolen = _read_ticks()
+        if ticks - self._ticks >= self.LEAST_TICKS:
+            self._share = min(0.9, (stolen - self._stolen) / (ticks - self._ticks))
+            self._ticks, self._stolen = ticks, stolen
+        return self._share
+
+
+def _read_ticks() -> tuple[int, int]:
+    """How many there were since the start of the machine, and how many of them were stolen."""
+    ticks = [int(each) for each in Path("/proc/stat").read_text().split(maxsplit=9)[1:9]]
+    return sum(ticks), ticks[7]
+
+
+_stolen = StolenTime()
 
 
 @cache
