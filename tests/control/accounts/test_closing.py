@@ -75,6 +75,27 @@ async def test_closing_needs_the_scope_and_the_password(person: Person, granted:
     assert (await person.session.get(ACCOUNT)).status_code == 200
 
 
+async def test_only_what_was_done_after_the_password_was_checked_is_recorded(
+    plane: ControlPlane, person: Person, monkeypatch: pytest.MonkeyPatch
+):
+    async def recorded() -> list[str]:
+        async with plane.database.reading() as tx:
+            outcomes = "select outcome from audit_events where actor_user_id = $1 and event = $2 order by id"
+            return await tx.all(str, outcomes, person.id, "account_close")
+
+    async def fail(*_: object) -> None:
+        raise OSError("the database is gone")
+
+    assert (await _close(person.session, "a wrong password")).status_code == 403
+    assert await recorded() == ["denied"]
+    with monkeypatch.context() as broken:
+        broken.setattr(closing_store, "close", fail)
+        assert (await _close(person.session)).status_code == 503
+    assert await recorded() == ["denied"]
+    assert (await _close(person.session)).status_code == 200
+    assert await recorded() == ["denied", "success"]
+
+
 async def test_passwords_cannot_be_guessed_by_closing(person: Person):
     answers = await asyncio.gather(*(_close(person.session, f"guess {number}") for number in range(9)))
     codes = [code_of(answer) for answer in answers]
