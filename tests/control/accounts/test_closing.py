@@ -60,7 +60,7 @@ async def test_a_credential_that_was_created_while_the_account_was_closed_does_n
         refused = await client.get(ACCOUNT)
         assert (refused.status_code, code_of(refused)) == (401, "auth.revoked")
     clock.move(CLOSED_KEPT + timedelta(minutes=1))
-    await _erase(plane)
+    await closing.erase_all(plane.database)
     async with plane.database.reading() as tx:
         left = "select count(*) from api_keys where account_id = $1 and revoked_at is null"
         assert await tx.value(left, person.id) == 0
@@ -148,14 +148,14 @@ async def test_a_closed_account_is_erased_after_thirty_days_and_its_address_is_f
         site = await insert_site(tx, account=person.id)
     assert (await _close(person.session)).status_code == 200
     clock.move(CLOSED_KEPT - timedelta(minutes=1))
-    await _erase(plane)
+    await closing.erase_all(plane.database)
     assert await row_of(person.id, "erased_at") is None
     clock.move(timedelta(minutes=2))
-    await _erase(plane)
+    await closing.erase_all(plane.database)
     assert await row_of(person.id, "erased_at") is None, "it has a site that is not deleted yet"
     async with plane.database.transaction() as tx:
         await tx.run("update sites set status = 'deleted' where id = $1", site)
-    await _erase(plane)
+    await closing.erase_all(plane.database)
 
     assert await row_of(person.id, "erased_at") is not None
     assert person.account.email not in str(
@@ -181,7 +181,3 @@ async def test_accounts_that_are_erased_together_share_one_hash(
     clock.move(CLOSED_KEPT + timedelta(minutes=1))
     await closing.erase_all(plane.database)
     assert len({await row_of(person.id, "password_hash") for person in people}) == 1
-
-
-async def _erase(plane: ControlPlane) -> None:
-    await closing.erase_all(plane.database)  # other tests have closed accounts, too
