@@ -9,7 +9,7 @@ from stead.control.accounts.operations import MAX_USER_AGENT
 from stead.control.accounts.rules import SignInClient, normalize_email
 from stead.control.accounts.schema import SignIn
 from stead.control.accounts.throttle import limit_sign_ins
-from stead.control.engines.postgres import DATABASE_FAILED, Tx
+from stead.control.engines.postgres import DATABASE_UNREACHABLE, StatementTimeout, Tx
 from stead.control.feature import ApiServices
 from stead.control.http.browser_sessions import clear_cookie, cookie_token, require_own_page, set_cookie
 from stead.control.http.client_address import network_of
@@ -19,7 +19,7 @@ from stead.control.http.web import Route, WebRequest, WebResponse
 from stead.control.outbox import audit
 from stead.control.outbox.audit import Actor, AuditEntry
 from stead.shared import secrets
-from stead.shared.errors import ApiError, RequestMalformed, Unavailable
+from stead.shared.errors import ApiError, RequestMalformed, TookTooLong, Unavailable
 from stead.shared.ids import AccountId
 
 Handler = Callable[[ApiServices, Request], Awaitable[WebResponse]]
@@ -45,8 +45,10 @@ async def _answer(handle: Handler, services: ApiServices, web: WebRequest) -> We
     try:
         require_own_page(request)
         return await handle(services, request)
-    except DATABASE_FAILED:
+    except DATABASE_UNREACHABLE:
         error: ApiError = Unavailable()
+    except StatementTimeout:
+        error = TookTooLong()
     except ApiError as refused:
         error = refused
     refusal = error_response(error, request.id, services.settings.docs)
