@@ -385,7 +385,7 @@ CHANGES = {
 async def test_a_check_is_worth_nothing_once_the_account_has_changed(
     person: Person, plane: ControlPlane, column: str
 ):
-    checked = await service.check_password(plane.database, person.account.email, THEIR_PASSWORD)
+    checked = await password_checks.check(person.account, THEIR_PASSWORD)
     assert checked is not None
     async with plane.database.transaction() as tx:
         assert await password_checks.accept(tx, checked)

@@ -6,9 +6,9 @@ import msgspec
 
 from stead.control.accounts import service
 from stead.control.accounts.operations import MAX_USER_AGENT
+from stead.control.accounts.page_sign_ins import check_password
 from stead.control.accounts.rules import SignInClient, normalize_email
 from stead.control.accounts.schema import SignIn
-from stead.control.accounts.throttle import limit_sign_ins
 from stead.control.engines.postgres import DATABASE_UNREACHABLE, StatementTimeout, Tx
 from stead.control.feature import ApiServices
 from stead.control.http.browser_sessions import clear_cookie, cookie_token, require_own_page, set_cookie
@@ -63,9 +63,8 @@ async def _sign_in(services: ApiServices, request: Request) -> WebResponse:
         raise RequestMalformed(reason="it is not the JSON of a sign-in") from None
     address = services.authenticator.client_address(request)
     network = network_of(address)
-    await limit_sign_ins(services, attempt.email, network)
     agent = request.header(b"user-agent")[:MAX_USER_AGENT]
-    account = await service.check_password(services.database, attempt.email, attempt.password)
+    account = await check_password(services, attempt.email, attempt.password, network)
     async with services.database.transaction() as tx:
         session = await service.sign_in(tx, account, SignInClient(str(address), network, agent))
         actor = Actor("member", AccountId(session.account_id), normalize_email(attempt.email))

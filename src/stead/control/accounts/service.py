@@ -28,7 +28,7 @@ from stead.control.accounts.schema import (
     SessionSummaryView,
     SessionView,
 )
-from stead.control.engines.postgres import Database, Tx, UniqueViolation
+from stead.control.engines.postgres import Tx, UniqueViolation
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal, RateLimits
@@ -69,13 +69,6 @@ async def is_known_network(tx: Tx, email: str, network: str) -> bool:
 
 async def find_by_email(tx: Tx, email: str) -> Account | None:
     return await store.by_email(tx, normalize_email(email))
-
-
-async def check_password(database: Database, email: str, password: str) -> Account | None:
-    """For pages: see `password_checks.check`."""
-    async with database.reading() as tx:
-        account = await find_by_email(tx, email)
-    return await password_checks.check(account, password)
 
 
 async def sign_in(tx: Tx, account: Account | None, client: SignInClient) -> SessionView:

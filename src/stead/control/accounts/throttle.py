@@ -8,9 +8,7 @@ the account do not spend from it, so they work also while it is empty.
 
 from hashlib import sha256
 
-from stead.control.accounts import service
 from stead.control.accounts.rules import normalize_email
-from stead.control.feature import ApiServices
 from stead.control.http.client_address import network_of
 from stead.control.http.operations import PublicCall
 from stead.control.http.rate_limits import Limiter
@@ -43,13 +41,6 @@ async def limit_password_attempts(
     if not is_known_network:
         buckets.append((f"password:of:{name}", PASSWORDS_PER_MINUTE_FROM_UNKNOWN_NETWORKS))
     await _spend(limiter, *buckets)
-
-
-async def limit_sign_ins(services: ApiServices, email: str, network: str) -> None:
-    """Before a page checks a password."""
-    async with services.database.reading() as tx:
-        is_known = await service.is_known_network(tx, email, network)
-    await limit_password_attempts(services.limiter, email, network, is_known_network=is_known)
 
 
 async def limit_sign_ups(call: PublicCall) -> None:

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs
 
 from stead.control.accounts import password_checks
 from stead.control.accounts import service as accounts
+from stead.control.accounts.page_sign_ins import check_password
 from stead.control.accounts.rules import Account
-from stead.control.accounts.throttle import limit_sign_ins
 from stead.control.devices import service
 from stead.control.devices.rules import (
     KEY_DAYS,
@@ -90,9 +90,8 @@ async def _sign_in(services: ApiServices, request: Request, form: Form) -> WebRe
     """The first page: who it is, and which device."""
     email, code = form.get("email", ""), form.get("code", "")
     network = network_of(services.authenticator.client_address(request))
-    await limit_sign_ins(services, email, network)
     try:
-        account = await accounts.check_password(services.database, email, form.get("password", ""))
+        account = await check_password(services, email, form.get("password", ""), network)
         async with services.database.transaction() as tx:
             if account is None or not await password_checks.accept(tx, account):
                 raise _Refused(_INCORRECT)

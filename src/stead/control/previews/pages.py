@@ -7,8 +7,7 @@ from html import escape
 from urllib.parse import parse_qs
 
 from stead.control.accounts import password_checks
-from stead.control.accounts import service as accounts
-from stead.control.accounts.throttle import limit_sign_ins
+from stead.control.accounts.page_sign_ins import check_password
 from stead.control.configuration.preview_keys import PATH
 from stead.control.engines.postgres import DATABASE_FAILED
 from stead.control.feature import ApiServices
@@ -79,9 +78,8 @@ def sign_in_routes(services: ApiServices) -> Sequence[Route]:
 async def _open_preview(services: ApiServices, request: Request, target: _Target) -> str:
     email, password = _read_form(await request.body(MAX_BYTES))
     network = network_of(services.authenticator.client_address(request))
-    await limit_sign_ins(services, email, network)
     try:
-        account = await accounts.check_password(services.database, email, password)
+        account = await check_password(services, email, password, network)
     except AccountSuspended as refused:
         raise _Refused(str(refused)) from None
     async with services.database.transaction() as tx:
