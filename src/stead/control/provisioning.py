@@ -13,7 +13,7 @@ from msgspec import convert
 from stead.artifacts import digests
 from stead.artifacts.layout import write_layout
 from stead.control.accounts import service as accounts
-from stead.control.accounts.passwords import hash_password
+from stead.control.accounts.passwords import OPERATOR, hash_password
 from stead.control.accounts.schema import NewAccount
 from stead.control.artifacts import garbage_collection, signing_keys
 from stead.control.artifacts import service as artifacts
@@ -314,7 +314,7 @@ async def create_account(
     email: str, name: str, plan: str, password: str, *, with_key: bool
 ) -> dict[str, str | None]:
     new_account = convert({"email": email, "name": name, "password": password}, NewAccount)
-    api_key, password_hash = None, await hash_password(password)
+    api_key, password_hash = None, await hash_password(password, OPERATOR)
     async with _transaction() as tx:
         account = await accounts.sign_up(tx, new_account, password_hash, plan=plan, is_verified=True)
         if with_key:

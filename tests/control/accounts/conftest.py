@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from stead.control.accounts import store
-from stead.control.accounts.passwords import hash_password
+from stead.control.accounts.passwords import OPERATOR, hash_password
 from stead.control.accounts.rules import Account
 from stead.control.app import ControlPlane
 from stead.control.outbox.mail import Email
@@ -72,7 +72,7 @@ class Mailbox:
 async def insert_unverified(plane: ControlPlane, email: str) -> str:
     """An account whose address is not confirmed, as before sign-ups waited for that. Returns a session."""
     account = AccountId(new_id("client"))
-    hash_, secret = await hash_password(PASSWORD), mint("stead_session")
+    hash_, secret = await hash_password(PASSWORD, OPERATOR), mint("stead_session")
     async with plane.database.transaction() as tx:
         assert await store.insert(tx, Account(account, email, "Ada", hash_, "free", None))
         await store.insert_session(tx, account, SessionId(new_id("sess")), secret.hash)

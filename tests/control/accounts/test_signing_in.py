@@ -2,7 +2,9 @@
 
 import asyncio
 import secrets
+from collections import Counter
 from datetime import timedelta
+from ipaddress import ip_address
 from typing import Any
 
 import httpx
@@ -385,7 +387,7 @@ CHANGES = {
 async def test_a_check_is_worth_nothing_once_the_account_has_changed(
     person: Person, plane: ControlPlane, column: str
 ):
-    checked = await password_checks.check(person.account, THEIR_PASSWORD)
+    checked = await password_checks.check(person.account, THEIR_PASSWORD, passwords.OPERATOR)
     assert checked is not None
     async with plane.database.transaction() as tx:
         assert await password_checks.accept(tx, checked)
@@ -429,15 +431,44 @@ async def _until_somebody_waits_for_a_lock(plane: ControlPlane) -> None:
 async def test_no_transaction_waits_for_a_hash(plane: ControlPlane):
     async with plane.database.transaction():
         with pytest.raises(IoInTransaction):
-            await passwords.hash_password("any password")
+            await passwords.hash_password("any password", passwords.OPERATOR)
 
 
-async def test_only_so_many_wait_for_a_hash(visitor: Client, person: Person, monkeypatch: pytest.MonkeyPatch):
+def _full(of: str, network: str) -> Counter[passwords.Source]:
+    """As many hashes wait as these sources may have."""
+    one, most = passwords.MOST_OF_ONE_SOURCE, passwords.MOST_AT_ONCE
+    waiting = {
+        "the caller's network": {passwords.stranger(ip_address(f"{network}::1")): one},
+        "strangers": {
+            passwords.Source(f"network {number}"): one for number in range(passwords.MOST_OF_STRANGERS // one)
+        },
+        "owners": {passwords.Source(f"owner {number}", is_known=True): one for number in range(most // one)},
+    }
+    return Counter(waiting[of])
+
+
+@pytest.mark.parametrize("of", ["the caller's network", "strangers", "owners"])
+async def test_only_so_many_wait_for_a_hash(
+    visitor: Client, network: str, person: Person, monkeypatch: pytest.MonkeyPatch, of: str
+):
     """Otherwise, guesses from many networks would make everybody wait for ever longer."""
-    monkeypatch.setattr(passwords, "_unfinished", passwords.MOST_AT_ONCE)
+    waiting = _full(of, network)
+    monkeypatch.setattr(passwords, "_unfinished", waiting)
     refused = await sign_in(visitor, person.account.email, THEIR_PASSWORD)
     assert (refused.status_code, code_of(refused)) == (429, "rate_limit.exceeded")
     assert refused.headers["retry-after"] == str(passwords.BUSY_SECONDS)
-    monkeypatch.setattr(passwords, "_unfinished", passwords.MOST_AT_ONCE - 1)
+    waiting[next(iter(waiting))] -= 1
+    before = Counter(waiting)
     assert (await sign_in(visitor, person.account.email, THEIR_PASSWORD)).status_code == 201
-    assert passwords._unfinished == passwords.MOST_AT_ONCE - 1
+    assert passwords._unfinished == before
+
+
+@pytest.mark.parametrize("of", ["the caller's network", "strangers"])
+async def test_guesses_of_strangers_do_not_keep_out_who_is_known(
+    visitor: Client, network: str, person: Person, monkeypatch: pytest.MonkeyPatch, of: str
+):
+    assert (await sign_in(visitor, person.account.email, THEIR_PASSWORD)).status_code == 201
+    monkeypatch.setattr(passwords, "_unfinished", _full(of, network))
+    assert (await sign_in(visitor, person.account.email, THEIR_PASSWORD)).status_code == 201
+    change = {"current_password": THEIR_PASSWORD, "new_password": "another long password"}
+    assert (await person.session.patch("/v1/account", json=change)).status_code == 204

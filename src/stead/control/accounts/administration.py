@@ -8,7 +8,7 @@ from stead.control.accounts import administration_store as store
 from stead.control.accounts import closing_store, password_resets
 from stead.control.accounts import store as accounts
 from stead.control.accounts.administration_store import AccountSummary
-from stead.control.accounts.passwords import hash_password
+from stead.control.accounts.passwords import OPERATOR, hash_password
 from stead.control.accounts.rules import CLOSED_KEPT, Account, normalize_email
 from stead.control.builds.jobs import RUN
 from stead.control.edge_feed import announcements
@@ -104,7 +104,7 @@ async def lift_suspension(name: str) -> int:
 async def reset_password(name: str) -> str:
     """Give an account a random password and end its sessions. Returns the password. Raises UnknownAccount."""
     password = secrets.token_urlsafe(18)
-    password_hash = await hash_password(password)
+    password_hash = await hash_password(password, OPERATOR)
     async with _transaction() as tx:
         account = await _find(tx, name)
         await password_resets.replace_password(tx, account, password_hash)

@@ -64,7 +64,7 @@ async def _sign_in(services: ApiServices, request: Request) -> WebResponse:
     address = services.authenticator.client_address(request)
     network = network_of(address)
     agent = request.header(b"user-agent")[:MAX_USER_AGENT]
-    account = await check_password(services, attempt.email, attempt.password, network)
+    account = await check_password(services, attempt.email, attempt.password, address)
     async with services.database.transaction() as tx:
         session = await service.sign_in(tx, account, SignInClient(str(address), network, agent))
         actor = Actor("member", AccountId(session.account_id), normalize_email(attempt.email))

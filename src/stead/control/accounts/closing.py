@@ -6,7 +6,7 @@ from functools import partial
 from stead.control.accounts import closing_store as store
 from stead.control.accounts import password_checks
 from stead.control.accounts import store as accounts
-from stead.control.accounts.passwords import hash_password
+from stead.control.accounts.passwords import OPERATOR, hash_password
 from stead.control.accounts.rules import CLOSED_KEPT, Account, PasswordIncorrect
 from stead.control.accounts.schema import ClosedAccountView
 from stead.control.engines.postgres import Database, Tx
@@ -43,7 +43,7 @@ async def close(tx: Tx, sealer: Sealer, account: Account | None) -> ClosedAccoun
 
 async def erase_all(database: Database) -> None:
     # One for all of them, before the transactions, because hashes are slow. Nobody knows the password.
-    password_hash = await hash_password(secrets.token_urlsafe(32))
+    password_hash = await hash_password(secrets.token_urlsafe(32), OPERATOR)
     await in_batches(database, partial(erase, password_hash=password_hash))
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 from stead.control.accounts import closing, password_checks, password_resets, service, sign_ups, verification
-from stead.control.accounts.passwords import hash_password
+from stead.control.accounts.passwords import hash_password, owner, stranger
 from stead.control.accounts.rules import (
     Account,
     EmailTaken,
@@ -78,7 +78,7 @@ async def sign_up(call: PublicCall, body: NewAccount) -> Later[SignedUpView]:
         call.audit.actor = Actor("member", account.id, account.email)
         return SignedUpView(account.id, account.email, account.name)
 
-    return Later(partial(hash_password, body.password), create)
+    return Later(partial(hash_password, body.password, stranger(call.address)), create)
 
 
 @operation(
@@ -98,7 +98,7 @@ async def verify_email(call: PublicCall, body: EmailVerification) -> Later[None]
 
     async def check() -> None:
         if found is not None:
-            await sign_ups.check(found, body.password)
+            await sign_ups.check(found, body.password, stranger(call.address))
 
     async def confirm(tx: Tx, _: None) -> None:
         account = await sign_ups.confirm(tx, body.token, found) if found is not None else None
@@ -160,7 +160,7 @@ async def confirm_password_reset(call: PublicCall, body: PasswordResetConfirmati
         account = await password_resets.confirm(tx, call.sealer, body.token, password_hash)
         call.audit.actor = Actor("member", account.id, account.email)
 
-    return Later(partial(hash_password, body.new_password), confirm)
+    return Later(partial(hash_password, body.new_password, stranger(call.address)), confirm)
 
 
 @operation(
@@ -181,6 +181,7 @@ async def sign_in(call: PublicCall, body: SignIn) -> Later[SessionView]:
     is_known = await service.is_known_network(call.tx, body.email, network)
     await limit_password_attempts(call.limiter, body.email, network, is_known_network=is_known)
     account = await service.find_by_email(call.tx, body.email)
+    source = password_checks.source_of(account if is_known else None, call.address)
     user_agent = call.request.header(b"user-agent")[:MAX_USER_AGENT]
 
     async def create(tx: Tx, checked: Account | None) -> SessionView:
@@ -189,7 +190,7 @@ async def sign_in(call: PublicCall, body: SignIn) -> Later[SessionView]:
         call.audit.note(session_id=session.id)
         return session
 
-    return Later(partial(password_checks.check, account, body.password), create)
+    return Later(partial(password_checks.check, account, body.password, source), create)
 
 
 @operation(
@@ -263,7 +264,7 @@ async def close_account(call: Call, body: AccountClosure) -> Later[ClosedAccount
     async def close(tx: Tx, checked: Account | None) -> ClosedAccountView:
         return await closing.close(tx, call.sealer, checked)
 
-    return Later(partial(password_checks.check, account, body.current_password), close)
+    return Later(partial(password_checks.check, account, body.current_password, owner(account.id)), close)
 
 
 @operation(

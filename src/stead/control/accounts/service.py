@@ -7,7 +7,7 @@ from typing import TypeVar
 from msgspec import UNSET, UnsetType
 
 from stead.control.accounts import password_checks, store, verification
-from stead.control.accounts.passwords import hash_password
+from stead.control.accounts.passwords import hash_password, owner
 from stead.control.accounts.rules import (
     MAX_LIFETIME,
     UNVERIFIED_LIFETIME,
@@ -178,10 +178,11 @@ async def check_change(account: Account, change: AccountChange) -> str | None:
     """Check the password outside of transactions, and return the hash of a new one."""
     if not needs_password(change):
         return None
-    if await password_checks.check(account, _none_if_unset(change.current_password) or "") is None:
+    current, source = _none_if_unset(change.current_password) or "", owner(account.id)
+    if await password_checks.check(account, current, source) is None:
         raise PasswordIncorrect
     new = _none_if_unset(change.new_password)
-    return await hash_password(new) if new is not None else None
+    return await hash_password(new, source) if new is not None else None
 
 
 async def update(

@@ -8,7 +8,7 @@ import secrets
 from hashlib import sha256
 
 from stead.control.accounts import store, verification
-from stead.control.accounts.passwords import verify_password
+from stead.control.accounts.passwords import Source, verify_password
 from stead.control.accounts.rules import (
     VERIFICATION_LIFETIME,
     Account,
@@ -51,13 +51,13 @@ async def find(tx: Tx, token: str) -> SignUp | None:
     return await store.find_sign_up(tx, _hash(token))
 
 
-async def check(found: SignUp, password: str | None) -> None:
+async def check(found: SignUp, password: str | None, source: Source) -> None:
     """The token shows who reads the mail, the password who signed up. Both must be the same person.
 
     A stranger who signs up with the address of another must not get an account with their own password and
     API keys.
     """
-    if password is None or not await verify_password(found.password_hash, password):
+    if password is None or not await verify_password(found.password_hash, password, source):
         raise FieldInvalid(param="password", reason=_NOT_THEIR_SIGN_UP)
 
 

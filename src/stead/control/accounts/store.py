@@ -78,7 +78,13 @@ async def replace_verification(tx: Tx, owner: AccountId, email: str, token_hash:
 
 
 async def use_verification(tx: Tx, token_hash: bytes) -> Verification | None:
-    """Delete the verification and return it; None if the token is wrong or has expired."""
+    """Delete the verification and return it; None if the token is wrong or has expired. The account is locked
+    first, as by everything else."""
+    await tx.run(
+        "select from accounts where id = (select account_id from email_verifications where token_hash = $1)"
+        " for no key update",
+        token_hash,
+    )
     return await tx.one(
         Verification,
         "delete from email_verifications where token_hash = $1 and expires_at > $2"

@@ -25,7 +25,6 @@ from stead.control.devices.rules import (
 )
 from stead.control.engines.postgres import DATABASE_FAILED, Tx
 from stead.control.feature import ApiServices
-from stead.control.http.client_address import network_of
 from stead.control.http.error_pages import page
 from stead.control.http.requests import Request
 from stead.control.http.web import HtmlResponse, Route, WebRequest, WebResponse, form_headers
@@ -89,9 +88,9 @@ def consent_routes(services: ApiServices) -> Sequence[Route]:
 async def _sign_in(services: ApiServices, request: Request, form: Form) -> WebResponse:
     """The first page: who it is, and which device."""
     email, code = form.get("email", ""), form.get("code", "")
-    network = network_of(services.authenticator.client_address(request))
+    address = services.authenticator.client_address(request)
     try:
-        account = await check_password(services, email, form.get("password", ""), network)
+        account = await check_password(services, email, form.get("password", ""), address)
         async with services.database.transaction() as tx:
             if account is None or not await password_checks.accept(tx, account):
                 raise _Refused(_INCORRECT)

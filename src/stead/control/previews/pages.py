@@ -11,7 +11,6 @@ from stead.control.accounts.page_sign_ins import check_password
 from stead.control.configuration.preview_keys import PATH
 from stead.control.engines.postgres import DATABASE_FAILED
 from stead.control.feature import ApiServices
-from stead.control.http.client_address import network_of
 from stead.control.http.error_pages import page
 from stead.control.http.requests import Request
 from stead.control.http.web import HtmlResponse, Route, WebRequest, WebResponse, form_headers
@@ -77,9 +76,9 @@ def sign_in_routes(services: ApiServices) -> Sequence[Route]:
 
 async def _open_preview(services: ApiServices, request: Request, target: _Target) -> str:
     email, password = _read_form(await request.body(MAX_BYTES))
-    network = network_of(services.authenticator.client_address(request))
+    address = services.authenticator.client_address(request)
     try:
-        account = await check_password(services, email, password, network)
+        account = await check_password(services, email, password, address)
     except AccountSuspended as refused:
         raise _Refused(str(refused)) from None
     async with services.database.transaction() as tx:
