@@ -19,7 +19,7 @@ from tests.engines import TEMPLATE, TestEngines, engine_addresses
 from tests.enrolled_nodes import record_node
 from tests.people import Person, make_person
 
-pytest_plugins = ["tests.scheduling", "tests.seeds", "tests.selection.plugin", "tests.skips"]
+pytest_plugins = ["tests.repeats", "tests.scheduling", "tests.seeds", "tests.selection.plugin", "tests.skips"]
 
 _engines = pytest.StashKey[TestEngines]()
 FIGURE = "figure"
