@@ -86,8 +86,11 @@ async def remove(tx: Tx, team: TeamId, caller: Principal, account: str) -> None:
 
 async def leave_all(tx: Tx, account: AccountId) -> None:
     """Remove an account from all its teams. Raises LastOwner if a team would be left without an owner."""
-    for team in await store.list_teams(tx, account):
+    own = await store.list_teams(tx, account)
+    # All of them before the account, which is changed when it leaves its default team.
+    for team in own:
         await teams.lock(tx, team)
+    for team in own:
         await store.delete(tx, team, account)
         await _require_owner(tx, team)
         await publish(tx, TEAM_MEMBER_REMOVED, About(team_id=team), client_id=account)
