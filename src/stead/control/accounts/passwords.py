@@ -30,7 +30,8 @@ MOST_AT_ONCE = 32
 """Hashes that are computed or wait for a thread, in one process."""
 MOST_OF_STRANGERS = 24
 """The other places are kept for those who are known: guesses from many networks do not keep owners out."""
-MOST_OF_ONE_SOURCE = 8
+MOST_OF_ONE_SOURCE = 12
+"""More than one network may sign up at once."""
 BUSY_SECONDS = 5
 
 
