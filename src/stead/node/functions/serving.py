@@ -163,8 +163,17 @@ class Serving:
         target = places.compiled(self._data, spec.version)
         if target.exists():
             return
-        source = places.module_file(self._data, spec.release)
         fresh = target.with_name(f".{target.name}")
+        try:
+            await self._compile(places.module_file(self._data, spec.release), fresh, slot)
+            # Its processes get a descriptor of the file; nobody else can enter the directory.
+            fresh.chmod(0o444)
+            fresh.rename(target)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
+
+    async def _compile(self, source: Path, fresh: Path, slot: int) -> None:
         with source.open("rb") as module, fresh.open("wb") as made:
             process = await self._processes.start_compiler(user_of(slot), module.fileno(), made.fileno())
         try:
@@ -173,13 +182,9 @@ class Serving:
         except (ProcessEnded, TimeoutError):
             raise FunctionRefused("the compiler ran out of time or memory") from None
         finally:
-            self._processes.kill(process)
-            process.close()
+            self._end(process)
         if "failed" in report:
             raise FunctionRefused(f"it is not a valid function: {report.get('detail', '')}")
-        # Its processes get a descriptor of the file; nobody else can enter the directory.
-        fresh.chmod(0o444)
-        fresh.rename(target)
 
     async def probe(self, version: str) -> None:
         """Start a process, which is ready when the function could be instantiated. Raises FunctionRefused."""
@@ -288,18 +293,21 @@ class Serving:
         try:
             with places.compiled(self._data, served.spec.version).open("rb") as compiled:
                 worker = await self._processes.start_worker(served.uid, served.listening, compiled.fileno())
-            report = await _initialize(worker, served)
+            try:
+                report = await _initialize(worker, served)
+            except BaseException:
+                # Nobody else knows of it yet.
+                self._end(worker)
+                raise
         finally:
             self._starting.remove(served)
         if "failed" in report:
-            self._processes.kill(worker)
-            worker.close()
+            self._end(worker)
             reason = f"{report['failed']}: {report.get('detail', '')}".strip(": ")
             self._report(served.spec, {"reason": report["failed"], "detail": report.get("detail"), "log": []})
             raise FunctionRefused(reason)
         if served.is_closed:
-            self._processes.kill(worker)
-            worker.close()
+            self._end(worker)
             raise FunctionRefused("the version was withdrawn meanwhile")
         served.workers[worker.number] = worker
         self._running.add(served)
@@ -308,6 +316,10 @@ class Serving:
         task = asyncio.create_task(self._attend(served, worker))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def _end(self, process: FunctionProcess) -> None:
+        self._processes.kill(process)
+        process.close()
 
     async def _attend(self, served: ServedVersion, worker: FunctionProcess) -> None:
         """Answer what the process asks, until it ends."""
@@ -328,8 +340,7 @@ class Serving:
             if not worker.is_killed:
                 self._report_lost(served, worker, "function_stopped")
             served.workers.pop(worker.number, None)
-            self._processes.kill(worker)
-            worker.close()
+            self._end(worker)
             if not served.workers:
                 self._running.discard(served)
                 if not self._is_current(served):
