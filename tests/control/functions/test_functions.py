@@ -18,6 +18,7 @@ from tests import teams
 from tests.answering_node import place_on_answering_node
 from tests.client import Client, code_of
 from tests.people import Person
+from tests.teams import OwnedBy
 
 SOURCE = "export default { fetch: () => new Response('hello') };"
 
@@ -336,3 +337,24 @@ async def test_a_function_gets_the_secrets_that_it_names_and_no_others(plane: Co
         work = await service.build_work(tx, await service.get(tx, function), found, active=True)
     assert [id_ for id_, _ in work.secrets] == [secret_id(env, "TOKEN")]
     assert b"the value of" not in repr(work).encode()
+
+
+async def test_sites_of_teams_that_share_a_quota_share_a_node_as_one_tenant(
+    plane: ControlPlane, person: Person
+):
+    """Otherwise an account would have a turn for each team that it founds."""
+    async with plane.database.transaction() as tx:
+        await tx.run("update accounts set plan = 'free' where id = $1", person.id)
+        free, paying = [await teams.insert_team(tx, person.id, plan=plan) for plan in ("free", "pro")]
+        await tx.run("update teams set founded_by = $2 where id = any($1)", [free, paying], person.id)
+        owners: list[OwnedBy] = [{"account": person.id}, {"team": free}, {"team": paying}]
+        tenants = []
+        for owner in owners:
+            site = await teams.insert_site(tx, **owner)
+            function = await teams.insert_function(tx, site)
+            artifact = await teams.insert_function_artifact(tx, function)
+            version = await teams.insert_function_version(tx, function, artifact)
+            found = await service.get_version(tx, function, version)
+            work = await service.build_work(tx, await service.get(tx, function), found, active=True)
+            tenants.append(work.tenant)
+    assert tenants == [person.id, person.id, paying]
