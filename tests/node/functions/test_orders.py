@@ -1,12 +1,17 @@
 """An order to the host of functions ends with the agent's interest in it, and leaves nothing that runs."""
 
 import asyncio
+import os
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
+import psutil
+
+from stead.node.containers import cgroups
 from stead.node.functions import places
 from stead.node.functions.control_link import HostAnswer, HostOrder, send_order, serve_orders
+from stead.node.functions.sandbox.worker import COMPILE_NICENESS
 from stead.node.functions.serving import FunctionRefused
 from tests.node.functions.hosting import Hosting
 from tests.node.functions.modules import answering
@@ -51,6 +56,21 @@ async def test_an_order_is_answered_after_it_was_obeyed(tmp_path: Path) -> None:
     async with await serve_orders(tmp_path / "control.sock", obey), time_limit(10):
         answer = await send_order(tmp_path / "control.sock", ORDER)
     assert answer == HostAnswer(ok=False, reason=ORDER.version)
+
+
+async def test_a_compiler_leaves_the_processor_to_visitors(host: Hosting) -> None:
+    lowered = min(os.nice(0) + COMPILE_NICENESS, 19)
+    compiling = asyncio.create_task(host.serve(COMPILES_SLOWLY, site="site_nice"))
+
+    async def has_low_priority() -> bool | None:
+        own = cgroups.processes(host.cgroup)
+        running = [each for each in psutil.process_iter(["nice"]) if each.pid in own]
+        return lowered in {each.info["nice"] for each in running} or None
+
+    await until(has_low_priority)
+    assert not compiling.done()
+    compiling.cancel()
+    await asyncio.wait({compiling})
 
 
 async def test_compiling_that_is_cancelled_leaves_no_process_and_no_file(host: Hosting) -> None:
