@@ -357,8 +357,8 @@ class Serving:
             self._report(served.spec, message)
 
     def _make_room(self, wanted: ServedVersion) -> bool:
-        """Whether another process of the version may be started. If there are too many, the one that has been
-        idle for longest is ended."""
+        """Whether another process of the version may be started. If there are too many, one is ended for
+        it."""
         workers = {
             worker.number: (served, worker)
             for served in self._running
@@ -366,19 +366,26 @@ class Serving:
             if not worker.is_killed
         }
         running = [
-            RunningWorker(
-                number, served.spec.site, served.spec.memory_mb, served.last_used, is_idle=worker.is_idle
-            )
+            _describe(served.spec, number, served.last_used, worker)
             for number, (served, worker) in workers.items()
         ]
-        running += [
-            RunningWorker(0, each.spec.site, each.spec.memory_mb, 0.0, is_idle=False)
-            for each in self._starting
-        ]
-        may_start, ended = self._capacity.decide(wanted.spec.site, wanted.spec.memory_mb, running)
-        for number in ended:
-            self._processes.kill(workers[number][1])
+        running += [_describe(each.spec) for each in self._starting]
+        spec = wanted.spec
+        may_start, ended = self._capacity.decide(spec.tenant_or_site, spec.site, spec.memory_mb, running)
+        for served, worker in (workers[number] for number in ended):
+            # If it handles a request.
+            self._report_lost(served, worker, "function_stopped")
+            self._processes.kill(worker)
         return may_start
+
+
+def _describe(
+    spec: FunctionSpec, number: int = 0, last_used: float = 0.0, worker: FunctionProcess | None = None
+) -> RunningWorker:
+    """Without a process, one that is starting."""
+    busy = worker.busy_seconds if worker else 0.0
+    is_idle = worker is not None and not busy
+    return RunningWorker(number, spec.tenant_or_site, spec.site, spec.memory_mb, last_used, is_idle, busy)
 
 
 async def _initialize(worker: FunctionProcess, served: ServedVersion) -> dict[str, Any]:
