@@ -4,6 +4,7 @@ import asyncio
 import os
 import tempfile
 import threading
+from collections import Counter
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import msgspec
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from stead.node.containers import cgroups
 from stead.node.containers.limits import first_uid
@@ -23,7 +25,9 @@ from stead.node.functions.driver import prepare_directories
 from stead.node.functions.host import MOST_HIDDEN, choose_hidden
 from stead.node.functions.log_files import BYTES_BURST, LogFiles
 from stead.node.functions.process_messages import read_message
+from stead.node.functions.serving import LOOKS_PER_CHECK, ServedVersion, Serving
 from stead.shared.address_policy import Address
+from stead.shared.ids import new_id
 from tests.node.functions.hosting import Hosting, binding, hosting
 from tests.node.functions.modules import SLEEP, answering, calling, module
 from tests.node.functions.test_log_files import SPEC
@@ -138,6 +142,38 @@ async def test_a_visitor_is_served_while_another_tenant_uses_all_processes() -> 
         for task in asking:
             task.cancel()
         await asyncio.wait(asking)
+
+
+async def test_many_versions_of_a_tenant_that_wait_for_room_do_not_keep_the_host_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them looks at all processes of the node. Those of others find room as fast as before."""
+    looks = Counter[str]()
+
+    def look(_: Serving, wanted: ServedVersion) -> bool:
+        looks[wanted.spec.tenant] += 1
+        return False
+
+    async def answer(*_: object) -> dict[str, Any]:
+        raise AssertionError("nothing asks")
+
+    monkeypatch.setattr(Serving, "_make_room", look)
+    prepare_directories(tmp_path)
+    serving = Serving(tmp_path, answer, lambda *_: None, most_workers=1)
+    for tenant, count in (("many", 40), ("few", 1)):
+        for number in range(count):
+            about = {"version": new_id("fnv"), "site": f"{tenant}_{number % 8}", "tenant": tenant}
+            serving.serve(replace(SPEC, **about), {}, 1)
+    probing = [asyncio.create_task(serving.probe(version)) for version in serving.versions]
+    async with time_limit(60):
+        while looks["few"] < 21:  # noqa: ASYNC110 - nothing announces it
+            await asyncio.sleep(0.05)
+    # Each of the many has looked when it came.
+    assert looks["many"] - 40 <= 2 * LOOKS_PER_CHECK * (looks["few"] - 1)
+    for task in probing:
+        task.cancel()
+    await asyncio.wait(probing)
+    serving.close()
 
 
 async def test_messages_of_a_site_wait_for_room_and_those_of_others_do_not() -> None:

@@ -6,6 +6,7 @@ themselves; a process that handles a request for longer than it may is killed, w
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,9 @@ from stead.node.hosting.listening_socket import has_waiting, open_socket, refuse
 WORKERS_PER_VERSION = 4
 """How many requests of a version are handled at the same time. More wait."""
 CHECK_SECONDS = 0.05
+LOOKS_PER_CHECK = 4
+"""How often the versions of a tenant that wait look for room in this time, all together. One program looks at
+the processes of all tenants."""
 BUSY_NANOSECONDS = 10_000_000
 """A version gets another process when all of its processes have been busy for this long and a request
 waits."""
@@ -111,6 +115,8 @@ class Serving:
         """Those with processes, also those that were replaced by others with the same version."""
         self._starting: list[ServedVersion] = []
         """Those that a process is starting of, which may take long."""
+        self._waiting: Counter[str] = Counter()
+        """How many versions of each tenant wait for room."""
         self._tasks: set[asyncio.Task[None]] = set()
         self.processes: FunctionProcesses | None = None
 
@@ -197,15 +203,26 @@ class Serving:
         """Watch the processes until cancelled."""
         while True:
             await asyncio.sleep(CHECK_SECONDS)
-            now = time.monotonic_ns()
+            now, refused = time.monotonic_ns(), dict[str, int]()
             for served in list(self._running):
                 for worker in list(served.workers.values()):
                     self._check_overrun(served, worker, now)
                 if self._is_current(served):
-                    if served.is_short_of_workers(now) and self._make_room(served):
+                    if served.is_short_of_workers(now) and self._has_room_now(served, refused):
                         self._begin_worker(served)
                 elif served.is_closed or not has_waiting(served.listening):
                     self._end_idle_workers(served)
+
+    def _has_room_now(self, served: ServedVersion, refused: dict[str, int]) -> bool:
+        """`refused` says how much memory was too much for a site a moment ago, so that it is asked once for
+        all its versions."""
+        spec = served.spec
+        if spec.site in refused and spec.memory_mb >= refused[spec.site]:
+            return False
+        if self._make_room(served):
+            return True
+        refused[spec.site] = spec.memory_mb
+        return False
 
     async def forget_workers(self) -> None:
         """The container has ended, and all processes with it."""
@@ -280,11 +297,17 @@ class Serving:
 
     async def _wait_for_room(self, served: ServedVersion) -> None:
         """Raises FunctionRefused. Those of other sites are not waited for: a site has its share."""
-        until = time.monotonic() + READY_SECONDS
-        while not self._make_room(served):
-            if time.monotonic() > until or served.is_closed:
-                raise FunctionRefused("the functions of the site, or of the node, use all processes")
-            await asyncio.sleep(CHECK_SECONDS)
+        until, tenant = time.monotonic() + READY_SECONDS, served.spec.tenant_or_site
+        self._waiting[tenant] += 1
+        try:
+            while not self._make_room(served):
+                if time.monotonic() > until or served.is_closed:
+                    raise FunctionRefused("the functions of the site, or of the node, use all processes")
+                await asyncio.sleep(CHECK_SECONDS * max(1.0, self._waiting[tenant] / LOOKS_PER_CHECK))
+        finally:
+            self._waiting[tenant] -= 1
+            if not self._waiting[tenant]:
+                del self._waiting[tenant]
 
     async def _start_worker(self, served: ServedVersion) -> None:
         """Right after `_make_room`: nothing may happen in between."""
