@@ -10,9 +10,11 @@ from stead.control.builds import service as builds
 from stead.control.functions import rate_limits, service, store, workflows
 from stead.control.functions.jobs import FunctionDeployment
 from stead.control.functions.rules import MOST_FUNCTIONS
+from stead.control.jobs.definition import NodeCommand
 from stead.control.jobs.kinds import Job
 from stead.control.secrets.rules import secret_id
 from stead.protocol.commands import Activity
+from stead.protocol.work.functions import EnsureFunction
 from stead.shared.ids import new_id
 from tests import teams
 from tests.answering_node import place_on_answering_node
@@ -278,6 +280,32 @@ async def test_versions_of_failed_deployments_are_forgotten(
             str, "select id from function_versions where function_id = $1 order by id", function
         )
     assert left == versions[2:]
+
+
+async def test_a_version_that_is_active_stays_so_while_it_is_deployed_again(
+    plane: ControlPlane, person: Person
+):
+    """Its visitors keep it when it cannot be started with new settings, or the job is cancelled."""
+    site = await _site(plane, person)
+    async with plane.database.transaction() as tx:
+        await place_on_answering_node(tx, site)
+        function = await teams.insert_function(tx, site)
+        artifact = await teams.insert_function_artifact(tx, function)
+        earlier, active = [await teams.insert_function_version(tx, function, artifact) for _ in range(2)]
+        await service.set_active(tx, function, active)
+        prepare, environment = (
+            workflows.ROLLBACK.steps["prepare"].command,
+            await teams.environment_of(tx, site),
+        )
+        assert prepare is not None
+        prepared = {}
+        for version in (earlier, active):
+            work = FunctionDeployment(function, version)
+            command = await prepare(tx, Job(new_id("job"), site, environment, work, tx.now))
+            assert isinstance(command, NodeCommand)
+            assert isinstance(command.work, EnsureFunction)
+            prepared[version] = command.work.active
+    assert prepared == {earlier: False, active: True}
 
 
 async def test_only_an_artifact_of_the_function_can_be_deployed(plane: ControlPlane, person: Person):
