@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Coroutine
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,23 @@ from stead.node.functions.control_link import HostAnswer, HostOrder, send_order,
 from stead.node.functions.sandbox.worker import COMPILE_NICENESS
 from stead.node.functions.serving import FunctionRefused
 from tests.node.functions.hosting import Hosting
-from tests.node.functions.modules import answering
-from tests.node.functions.test_busy_sites import STARTS_SLOWLY
+from tests.node.functions.modules import answering, module
 from tests.node.harness import until
 from tests.patience import time_limit
 
 ORDER = HostOrder("ensure", "fnv_1")
-COMPILES_SLOWLY = answering(
-    more="".join(
-        f'(func (export "f{number}") (param i32) (result i32) {"(i32.add (local.get 0) (i32.const 1))"})'
-        f"(func (param i32) (result i32) {'(i32.mul ' * 200}(local.get 0){' (local.get 0))' * 200})"
-        for number in range(1500)
+NEVER_STARTS = module("unreachable", more='(func (export "_initialize") (loop $l (br $l)))')
+
+
+@cache
+def compiling_slowly() -> bytes:
+    """A function with much code."""
+    multiplied = f"{'(i32.mul ' * 200}(local.get 0){' (local.get 0))' * 200}"
+    return answering(
+        more="".join(
+            f'(func (export "f{number}") (param i32) (result i32) {multiplied})' for number in range(4000)
+        )
     )
-)
 
 
 async def test_an_order_that_is_cancelled_is_cancelled_in_the_host(tmp_path: Path) -> None:
@@ -60,7 +65,7 @@ async def test_an_order_is_answered_after_it_was_obeyed(tmp_path: Path) -> None:
 
 async def test_a_compiler_leaves_the_processor_to_visitors(host: Hosting) -> None:
     lowered = min(os.nice(0) + COMPILE_NICENESS, 19)
-    compiling = asyncio.create_task(host.serve(COMPILES_SLOWLY, site="site_nice"))
+    compiling = asyncio.create_task(host.serve(compiling_slowly(), site="site_nice"))
 
     async def has_low_priority() -> bool | None:
         own = cgroups.processes(host.cgroup)
@@ -74,7 +79,7 @@ async def test_a_compiler_leaves_the_processor_to_visitors(host: Hosting) -> Non
 
 
 async def test_compiling_that_is_cancelled_leaves_no_process_and_no_file(host: Hosting) -> None:
-    await _cancel_in_process(host, host.serve(COMPILES_SLOWLY, site="site_cancelled"))
+    await _cancel_in_process(host, host.serve(compiling_slowly(), site="site_cancelled"))
     assert not list((places.home(host.data) / "compiled").glob(".fnv_*"))
 
 
@@ -90,7 +95,7 @@ async def test_a_module_that_cannot_be_compiled_leaves_no_file(host: Hosting) ->
 
 
 async def test_starting_that_is_cancelled_leaves_no_process(host: Hosting) -> None:
-    spec = await host.serve(STARTS_SLOWLY, site="site_cancelled", start=False)
+    spec = await host.serve(NEVER_STARTS, site="site_cancelled", start=False)
     await _cancel_in_process(host, host.serving.probe(spec.version))
     assert not host.serving._starting
     assert not host.serving._versions[spec.version].workers
