@@ -135,8 +135,9 @@ async def test_a_visitor_is_served_while_another_tenant_uses_all_processes() -> 
         seen = await host.ask(new)
         assert seen is not None
         assert seen.status == 200
-        ended = [task for task in asking if task.done()]
-        assert [await task for task in ended] == [None]
+        async with time_limit(10):
+            ended, _ = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
+        assert [task.result() for task in ended] == [None]
         reported = [told["reason"] for _, told in host.reports]
         assert reported == ["function_stopped"]
         for task in asking:
