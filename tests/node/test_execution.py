@@ -15,7 +15,10 @@ from stead.node.journal import Journal, StepEntry
 from stead.node.processes import StreamName
 from stead.protocol.commands import Command
 from stead.protocol.work.builds import ArchiveSource, Build, BuildResult
-from stead.protocol.work.hosting import RemoveRoute
+from stead.protocol.work.functions import EnsureFunction
+from stead.protocol.work.hosting import EnsureEnvironment, RemoveRoute
+from stead.protocol.work.kinds import Work as AnyWork
+from stead.protocol.work.releases import EnsureRelease
 from stead.shared.wording import MAX_REASON
 from tests.node.harness import until
 
@@ -47,11 +50,18 @@ class ScriptedDriver(Driver):
 
     @property
     def handlers(self) -> Sequence[Handler[Any]]:
-        return [Handler(RemoveRoute, self.remove_route), Handler(Build, self.build, ("static",))]
+        return [
+            Handler(RemoveRoute, self.remove_route),
+            Handler(Build, self.build, ("static",)),
+            Handler(EnsureEnvironment, self.ensure_environment, ("wasm",)),
+        ]
 
     async def build(self, _: Assignment, __: Build) -> BuildResult:
         await asyncio.Event().wait()
         raise AssertionError("a build waits for ever here")
+
+    async def ensure_environment(self, _: Assignment, __: EnsureEnvironment) -> None:
+        await asyncio.Event().wait()
 
     async def remove_route(self, _: Assignment, __: RemoveRoute) -> None:
         self.calls += 1
@@ -197,16 +207,29 @@ async def test_a_journal_that_cannot_be_written_stops_the_node(journal: Journal)
         await asyncio.wait_for(it.execution.broken, 5)
 
 
-async def test_waiting_builds_do_not_keep_other_commands_from_starting(journal: Journal) -> None:
-    """A node builds few at a time. One tenant can have more waiting builds than the node has slots."""
+FUNCTION = EnsureFunction(
+    "fn_" + "0" * 26, "fnv_" + "0" * 26, EnsureRelease("wasm", "sha256:" + "0" * 64, b"", b"", b"", (), ())
+)
+
+
+@pytest.mark.parametrize(
+    "waiting",
+    [
+        Build("static", ArchiveSource("https://example.com/a.zip"), ""),
+        EnsureEnvironment("wasm", functions=(FUNCTION,)),
+    ],
+)
+async def test_work_that_waits_elsewhere_does_not_keep_other_commands_from_starting(
+    waiting: AnyWork, journal: Journal
+) -> None:
+    """A node builds and compiles few at a time. One tenant can have more waiting than the node has slots."""
 
     async def work(_: int) -> None:
         return
 
     it = make_harness(journal, work)
-    build = Build("static", ArchiveSource("https://example.com/a.zip"), "")
     for number in range(2 * MAX_RUNNING):
-        order = Command("here", f"job_b{number}", "step", 1, "site", "env", "live", build)
+        order = Command("here", f"job_b{number}", "step", 1, "site", "env", "live", waiting)
         journal.record(order)
         it.execution.start(order)
     await asyncio.sleep(0)

@@ -94,7 +94,7 @@ class Execution:
     def _slot_for(self, command: Command) -> AbstractAsyncContextManager[None]:
         """A build waits for one of the few workspaces of its driver. It must not take a slot meanwhile: a few
         waiting builds would keep every deployment on the node from starting."""
-        waits_elsewhere = command.work.has_own_limit and command.driver == "live"
+        waits_elsewhere = command.work.waits_elsewhere and command.driver == "live"
         return nullcontext() if waits_elsewhere else self._slots
 
     async def _attempt(self, command: Command, output: Output) -> StepEnd:

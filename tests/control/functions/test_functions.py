@@ -10,14 +10,17 @@ from stead.control.builds import service as builds
 from stead.control.functions import rate_limits, service, store, workflows
 from stead.control.functions.jobs import FunctionDeployment
 from stead.control.functions.rules import MOST_FUNCTIONS
+from stead.control.jobs.definition import NodeCommand
 from stead.control.jobs.kinds import Job
 from stead.control.secrets.rules import secret_id
 from stead.protocol.commands import Activity
+from stead.protocol.work.functions import EnsureFunction
 from stead.shared.ids import new_id
 from tests import teams
 from tests.answering_node import place_on_answering_node
 from tests.client import Client, code_of
 from tests.people import Person
+from tests.teams import OwnedBy
 
 SOURCE = "export default { fetch: () => new Response('hello') };"
 
@@ -279,6 +282,32 @@ async def test_versions_of_failed_deployments_are_forgotten(
     assert left == versions[2:]
 
 
+async def test_a_version_that_is_active_stays_so_while_it_is_deployed_again(
+    plane: ControlPlane, person: Person
+):
+    """Its visitors keep it when it cannot be started with new settings, or the job is cancelled."""
+    site = await _site(plane, person)
+    async with plane.database.transaction() as tx:
+        await place_on_answering_node(tx, site)
+        function = await teams.insert_function(tx, site)
+        artifact = await teams.insert_function_artifact(tx, function)
+        earlier, active = [await teams.insert_function_version(tx, function, artifact) for _ in range(2)]
+        await service.set_active(tx, function, active)
+        prepare, environment = (
+            workflows.ROLLBACK.steps["prepare"].command,
+            await teams.environment_of(tx, site),
+        )
+        assert prepare is not None
+        prepared = {}
+        for version in (earlier, active):
+            work = FunctionDeployment(function, version)
+            command = await prepare(tx, Job(new_id("job"), site, environment, work, tx.now))
+            assert isinstance(command, NodeCommand)
+            assert isinstance(command.work, EnsureFunction)
+            prepared[version] = command.work.active
+    assert prepared == {earlier: False, active: True}
+
+
 async def test_only_an_artifact_of_the_function_can_be_deployed(plane: ControlPlane, person: Person):
     site = await _site(plane, person)
     async with plane.database.transaction() as tx:
@@ -336,3 +365,24 @@ async def test_a_function_gets_the_secrets_that_it_names_and_no_others(plane: Co
         work = await service.build_work(tx, await service.get(tx, function), found, active=True)
     assert [id_ for id_, _ in work.secrets] == [secret_id(env, "TOKEN")]
     assert b"the value of" not in repr(work).encode()
+
+
+async def test_sites_of_teams_that_share_a_quota_share_a_node_as_one_tenant(
+    plane: ControlPlane, person: Person
+):
+    """Otherwise an account would have a turn for each team that it founds."""
+    async with plane.database.transaction() as tx:
+        await tx.run("update accounts set plan = 'free' where id = $1", person.id)
+        free, paying = [await teams.insert_team(tx, person.id, plan=plan) for plan in ("free", "pro")]
+        await tx.run("update teams set founded_by = $2 where id = any($1)", [free, paying], person.id)
+        owners: list[OwnedBy] = [{"account": person.id}, {"team": free}, {"team": paying}]
+        tenants = []
+        for owner in owners:
+            site = await teams.insert_site(tx, **owner)
+            function = await teams.insert_function(tx, site)
+            artifact = await teams.insert_function_artifact(tx, function)
+            version = await teams.insert_function_version(tx, function, artifact)
+            found = await service.get_version(tx, function, version)
+            work = await service.build_work(tx, await service.get(tx, function), found, active=True)
+            tenants.append(work.tenant)
+    assert tenants == [person.id, person.id, paying]

@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import tempfile
 import threading
+from collections import Counter
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import msgspec
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from stead.node.containers import cgroups
 from stead.node.containers.limits import first_uid
@@ -22,9 +25,11 @@ from stead.node.functions.driver import prepare_directories
 from stead.node.functions.host import MOST_HIDDEN, choose_hidden
 from stead.node.functions.log_files import BYTES_BURST, LogFiles
 from stead.node.functions.process_messages import read_message
+from stead.node.functions.serving import LOOKS_PER_CHECK, ServedVersion, Serving
 from stead.shared.address_policy import Address
-from tests.node.functions.hosting import Hosting, binding
-from tests.node.functions.modules import answering, calling, module
+from stead.shared.ids import new_id
+from tests.node.functions.hosting import Hosting, binding, hosting
+from tests.node.functions.modules import SLEEP, answering, calling, module
 from tests.node.functions.test_log_files import SPEC
 from tests.node.harness import until
 from tests.patience import time_limit
@@ -32,35 +37,144 @@ from tests.patience import time_limit
 CAPACITY = Capacity(of_node=6, of_site=4, site_memory_mb=300)
 
 
-def _worker(number: int, site: str, *, idle: bool = True, memory_mb: int = 64) -> RunningWorker:
-    """The one with the smallest number has not been used for longest."""
-    return RunningWorker(number, site, memory_mb, float(number), idle)
+def _worker(
+    number: int, site: str, *, tenant: str = "", idle: bool = True, memory_mb: int = 64, busy: float = 0.0
+) -> RunningWorker:
+    """The one with the smallest number has not been used for longest. Its site is its tenant, unless told."""
+    return RunningWorker(number, tenant or site, site, memory_mb, float(number), idle, busy)
+
+
+def _busy(tenants: str, seconds: float = 2.0) -> list[RunningWorker]:
+    """A busy process of each tenant that is named, in sites of their own, the first one for longest."""
+    return [
+        _worker(number, f"site_{number}", tenant=tenant, idle=False, busy=seconds + len(tenants) - number)
+        for number, tenant in enumerate(tenants, 1)
+    ]
 
 
 def test_a_site_that_has_its_share_of_processes_ends_an_idle_one_of_its_own() -> None:
     own = [_worker(3, "a"), _worker(1, "a", idle=False), _worker(2, "a"), _worker(4, "a")]
-    assert CAPACITY.decide("a", 10, [*own, _worker(0, "b")]) == (True, [2])
-    assert CAPACITY.decide("b", 10, [*own, _worker(0, "b")]) == (True, [])
+    assert CAPACITY.decide("a", "a", 10, [*own, _worker(0, "b")]) == (True, [2])
+    assert CAPACITY.decide("b", "b", 10, [*own, _worker(0, "b")]) == (True, [])
 
 
 def test_a_site_whose_processes_are_all_busy_waits_and_others_do_not() -> None:
     busy = [_worker(number, "a", idle=False) for number in range(4)]
-    assert CAPACITY.decide("a", 10, busy) == (False, [])
-    assert CAPACITY.decide("b", 64, busy) == (True, [])
+    assert CAPACITY.decide("a", "a", 10, busy) == (False, [])
+    assert CAPACITY.decide("b", "b", 64, busy) == (True, [])
 
 
 def test_a_site_has_its_share_of_memory_and_always_one_process() -> None:
     large = [_worker(1, "a", idle=False, memory_mb=256)]
-    assert CAPACITY.decide("a", 64, large) == (False, [])
-    assert CAPACITY.decide("a", 44, large) == (True, [])
-    assert CAPACITY.decide("a", 512, []) == (True, [])
+    assert CAPACITY.decide("a", "a", 64, large) == (False, [])
+    assert CAPACITY.decide("a", "a", 44, large) == (True, [])
+    assert CAPACITY.decide("a", "a", 512, []) == (True, [])
 
 
 def test_a_full_node_ends_the_process_that_was_idle_for_longest() -> None:
     every = [_worker(number, site) for number, site in enumerate("bcbcbc")]
-    assert CAPACITY.decide("a", 64, every) == (True, [0])
+    assert CAPACITY.decide("a", "a", 64, every) == (True, [0])
     busy = [_worker(number, site, idle=False) for number, site in enumerate("bcbcbc")]
-    assert CAPACITY.decide("a", 64, busy) == (False, [])
+    assert CAPACITY.decide("a", "a", 64, busy) == (False, [])
+
+
+def test_a_tenant_with_less_than_its_share_gets_a_busy_process_of_the_one_that_has_most() -> None:
+    assert CAPACITY.decide("new", "a", 64, _busy("mmmmom")) == (True, [1])
+    # Each of three tenants may have two. Others are not touched, and a short request is finished first.
+    assert CAPACITY.decide("o", "a", 64, _busy("mmommm")) == (True, [1])
+    assert CAPACITY.decide("new", "a", 64, _busy("mmmmmm", seconds=-6)) == (False, [])
+    starting = [_worker(0, "b", tenant="m", idle=False) for _ in range(6)]
+    assert CAPACITY.decide("new", "a", 64, starting) == (False, [])
+
+
+def test_a_tenant_with_its_share_waits_however_many_sites_it_has() -> None:
+    assert CAPACITY.decide("m", "a", 64, _busy("mmmmmo")) == (False, [])
+    assert CAPACITY.decide("m", "a", 64, _busy("mmmooo")) == (False, [])
+    assert CAPACITY.decide("m", "a", 64, _busy("mmmmmm")) == (False, [])
+    # Nor do two that have their shares take processes from each other.
+    (taken,) = CAPACITY.decide("o", "a", 64, _busy("mmmmoo"))[1]
+    left = [each for each in _busy("mmmmoo") if each.number != taken]
+    assert CAPACITY.decide("m", "a", 64, [*left, _worker(9, "a", tenant="o", idle=False)]) == (False, [])
+
+
+def test_a_tenant_with_more_than_its_share_ends_no_idle_process_of_a_smaller_one() -> None:
+    """Its next visitor would wait for another one to start."""
+    neighbour = _worker(9, "n", tenant="n")
+    assert CAPACITY.decide("m", "a", 64, [*_busy("mmmmm"), neighbour]) == (False, [])
+    own = _worker(8, "m", tenant="m")
+    assert CAPACITY.decide("m", "a", 64, [*_busy("mmmm"), own, neighbour]) == (True, [8])
+    # One with less than its share ends those of larger ones, and then the one that was idle for longest.
+    longest = _worker(1, "n", tenant="n")
+    assert CAPACITY.decide("new", "a", 64, [*_busy("mmmm")[1:], own, longest, neighbour]) == (True, [8])
+    assert CAPACITY.decide("new", "a", 64, [*_busy("mmmmm")[1:], longest, neighbour]) == (True, [1])
+
+
+def test_a_tenant_whose_processes_start_slowly_leaves_a_place_to_others() -> None:
+    starting = [_worker(0, f"site_{number}", tenant="m", idle=False) for number in range(4)]
+    neighbour = _worker(9, "n", tenant="n", idle=False)
+    assert CAPACITY.decide("m", "a", 64, starting) == (True, [])
+    assert CAPACITY.decide("m", "a", 64, [*starting, neighbour]) == (False, [])
+    assert CAPACITY.decide("new", "a", 64, [*starting, neighbour]) == (True, [])
+    # One that is alone on its node may have all of it.
+    assert CAPACITY.decide("m", "a", 64, [*starting, _worker(0, "b", tenant="m", idle=False)]) == (True, [])
+
+
+async def test_a_visitor_is_served_while_another_tenant_uses_all_processes() -> None:
+    sites = [{"site": f"site_many_{number}", "tenant": "many"} for number in range(3)]
+    async with hosting(Path(tempfile.mkdtemp(prefix="stead-fn-")), most_workers=3) as host:
+        new = await host.serve(answering(), site="site_new", tenant="new", start=False)
+        slow = [await host.serve(SLEEP, start=False, wall_ms=20_000, **about) for about in sites]
+        asking = [asyncio.create_task(host.ask(spec)) for spec in slow]
+
+        async def all_are_busy() -> bool | None:
+            served = [host.serving._versions[spec.version] for spec in slow]
+            workers = [worker for each in served for worker in each.workers.values()]
+            return len([worker for worker in workers if worker.busy_seconds]) == 3 or None
+
+        await until(all_are_busy)
+        seen = await host.ask(new)
+        assert seen is not None
+        assert seen.status == 200
+        async with time_limit(10):
+            ended, _ = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
+        assert [task.result() for task in ended] == [None]
+        reported = [told["reason"] for _, told in host.reports]
+        assert reported == ["function_stopped"]
+        for task in asking:
+            task.cancel()
+        await asyncio.wait(asking)
+
+
+async def test_many_versions_of_a_tenant_that_wait_for_room_do_not_keep_the_host_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them looks at all processes of the node. Those of others find room as fast as before."""
+    looks = Counter[str]()
+
+    def look(_: Serving, wanted: ServedVersion) -> bool:
+        looks[wanted.spec.tenant] += 1
+        return False
+
+    async def answer(*_: object) -> dict[str, Any]:
+        raise AssertionError("nothing asks")
+
+    monkeypatch.setattr(Serving, "_make_room", look)
+    prepare_directories(tmp_path)
+    serving = Serving(tmp_path, answer, lambda *_: None, most_workers=1)
+    for tenant, count in (("many", 40), ("few", 1)):
+        for number in range(count):
+            about = {"version": new_id("fnv"), "site": f"{tenant}_{number % 8}", "tenant": tenant}
+            serving.serve(replace(SPEC, **about), {}, 1)
+    probing = [asyncio.create_task(serving.probe(version)) for version in serving.versions]
+    async with time_limit(60):
+        while looks["few"] < 21:  # noqa: ASYNC110 - nothing announces it
+            await asyncio.sleep(0.05)
+    # Each of the many has looked when it came.
+    assert looks["many"] - 40 <= 2 * LOOKS_PER_CHECK * (looks["few"] - 1)
+    for task in probing:
+        task.cancel()
+    await asyncio.wait(probing)
+    serving.close()
 
 
 async def test_messages_of_a_site_wait_for_room_and_those_of_others_do_not() -> None:

@@ -56,6 +56,7 @@ from stead.control.jobs.kinds import JobKind
 from stead.control.jobs.schema import QueuedJob
 from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, Fact, publish
+from stead.control.plans import service as plans
 from stead.control.secrets import service as secrets
 from stead.control.secrets.rules import secret_name
 from stead.control.sites import service as sites
@@ -317,6 +318,7 @@ async def build_work(tx: Tx, function: Function, version: Version, *, active: bo
         secrets=references,
         bindings=await _resolve_bindings(tx, function),
         active=active,
+        tenant=await plans.resolve_quota_owner(tx, function.owner),
     )
 
 

@@ -48,7 +48,10 @@ async def _begin(tx: Tx, job: DeploymentJob) -> None:
 
 
 async def _prepare(tx: Tx, job: DeploymentJob) -> NodeCommand | None:
-    return await _build_command(tx, job, job.params.version, active=False)
+    """A version that is active stays so: the node would discard it if it could not be started."""
+    function = await service.get(tx, job.params.function)
+    is_active = job.params.version == function.active_version_id
+    return await _build_command(tx, job, job.params.version, active=is_active)
 
 
 async def _activate(tx: Tx, job: DeploymentJob) -> NodeCommand | None:

@@ -3,9 +3,9 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import structlog
@@ -70,17 +70,22 @@ def take_spans(path: Path) -> tuple[SiteSpan, ...]:
     return ()
 
 
-Handle = Callable[[HostOrder], Awaitable[HostAnswer]]
+Handle = Callable[[HostOrder], Coroutine[Any, Any, HostAnswer]]
 
 
 async def serve_orders(path: Path, handle: Handle) -> asyncio.Server:
-    """Only root can connect: others may not write to the socket."""
+    """Only root can connect: others may not write to the socket. An order whose sender has closed the
+    connection is cancelled: the agent has given its place to another one."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             if line := await reader.readline():
                 order = msgspec.json.decode(line, type=HostOrder)
-                writer.write(msgspec.json.encode(await handle(order)) + b"\n")
+                done = await _handle_while_connected(handle(order), reader)
+                if done is None:
+                    log.info("functions.order_cancelled", action=order.action, version=order.version)
+                    return
+                writer.write(msgspec.json.encode(done) + b"\n")
                 await writer.drain()
         except (OSError, ValueError, msgspec.MsgspecError) as error:
             log.warning("functions.order_failed", error=type(error).__name__)
@@ -89,3 +94,17 @@ async def serve_orders(path: Path, handle: Handle) -> asyncio.Server:
 
     path.unlink(missing_ok=True)  # noqa: ASYNC240 - when nothing runs yet
     return await asyncio.start_unix_server(answer, str(path), limit=MAX_LINE)
+
+
+async def _handle_while_connected(
+    handling: Coroutine[Any, Any, HostAnswer], reader: asyncio.StreamReader
+) -> HostAnswer | None:
+    """None if the connection was closed first."""
+    handler, closed = asyncio.create_task(handling), asyncio.create_task(reader.read())
+    try:
+        await asyncio.wait({handler, closed}, return_when=asyncio.FIRST_COMPLETED)
+        return handler.result() if handler.done() else None
+    finally:
+        for task in (handler, closed):
+            task.cancel()
+        await asyncio.gather(handler, closed, return_exceptions=True)

@@ -1,7 +1,6 @@
 """The driver of functions: keeps the table of what this node serves, and tells the host about changes."""
 
 import asyncio
-import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from msgspec.structs import replace
 from stead.node.disk_space import DiskSpace
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal, SiteLog, SiteSpan
 from stead.node.drivers.releases import Releases
+from stead.node.fair_places import FairPlaces
 from stead.node.functions import places
 from stead.node.functions.control_link import HostOrder, HostUnreachable, send_order, take_spans
 from stead.node.functions.disk_share import MAX_BYTES_OF_SITE, ShareExceeded, choose_discarded
@@ -26,8 +26,8 @@ from stead.protocol.work.releases import release_of
 
 KEPT_VERSIONS = 5
 """Of each function, besides the one that is served."""
-AT_ONCE = 2
-"""How many functions are compiled at the same time, one of each site."""
+AT_ONCE, PER_TENANT = 2, 1
+"""How many functions are compiled at the same time on a node, and how many of those for one tenant."""
 UNHEALTHY = "deploy.unhealthy"
 CONTAINER = "functions"
 """What the lines of their logs are said to be from."""
@@ -38,7 +38,7 @@ FunctionTable = DesiredState[FunctionSpec, FunctionSecrets]
 class FunctionsDriver(Driver):
     def __init__(self, data: Path, table: FunctionTable, releases: Releases, space: DiskSpace) -> None:
         self._data, self._table, self._releases, self._space = data, table, releases, space
-        self._places = asyncio.Semaphore(AT_ONCE)
+        self._places = FairPlaces(AT_ONCE, PER_TENANT)
         self._sites: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         releases.add_user(self._list_releases)
 
@@ -67,8 +67,12 @@ class FunctionsDriver(Driver):
         return [span for span in take_spans(places.control_socket(self._data)) if span.environment in hosted]
 
     async def ensure_function(self, task: Assignment, work: EnsureFunction) -> None:
-        async with self._sites[task.site], self._places:
-            await self._ensure_function(task, work)
+        async with self._sites[task.site]:
+            if self._is_compiled(work.version):
+                await self._ensure_function(task, work)
+                return
+            async with self._places.take(work.tenant or task.site):
+                await self._ensure_function(task, work)
 
     async def ensure_environment(self, task: Assignment, work: EnsureEnvironment) -> None:
         """A function that cannot be started does not keep the site from its visitors."""
@@ -91,10 +95,16 @@ class FunctionsDriver(Driver):
         self._store(spec, dict(work.secrets))
         await self._releases.add_to_list(self._data / "environments" / task.environment, work.release)
         await task.output.say("functions: compiling and starting the function")
-        # What is compiled already can be served also when there is no space.
-        is_compiled = places.compiled(self._data, work.version).exists()
-        with contextlib.nullcontext() if is_compiled else self._space.reserve(MAX_COMPILED):
-            await self._order(HostOrder("ensure", work.version), new=work.version)
+        order = HostOrder("ensure", work.version)
+        if self._is_compiled(work.version):
+            # It can be served also when there is no space.
+            await self._order(order, new=work.version)
+        else:
+            # Versions whose deployment was cancelled take room, too.
+            await self._make_room(spec)
+            await self._forget_old(work.function)
+            with self._space.reserve(MAX_COMPILED):
+                await self._order(order, new=work.version)
         await self._make_room(spec)
         await task.output.say(f"functions: {work.version} has started")
         await self._forget_old(work.function)
@@ -108,17 +118,22 @@ class FunctionsDriver(Driver):
     def _store(self, spec: FunctionSpec, secrets: dict[str, str]) -> None:
         others = self._table.specs()
         newest = max((other.deployed for other in others.values()), default=0)
-        spec = replace(spec, deployed=newest + 1)
+        spec = replace(spec, deployed=newest + 2)
         self._table.put(spec.version, spec.site, spec, FunctionSecrets(secrets))
         if spec.active:
             for other in others.values():
                 if other.function == spec.function and other.active and other.version != spec.version:
-                    self._deactivate(other.version)
+                    self._deactivate(other.version, deployed=newest + 1)
 
-    def _deactivate(self, version: str) -> None:
+    def _deactivate(self, version: str, *, deployed: int) -> None:
+        """It is the latest of the earlier versions, which are removed before it."""
         row = self._table.find(version)
         if row is not None:
-            self._table.put(version, row.site, replace(row.spec, active=False), row.secrets)
+            spec = replace(row.spec, active=False, deployed=deployed)
+            self._table.put(version, row.site, spec, row.secrets)
+
+    def _is_compiled(self, version: str) -> bool:
+        return places.compiled(self._data, version).exists()
 
     async def _order(self, order: HostOrder, *, new: str = "") -> None:
         try:
@@ -202,6 +217,7 @@ def _build_spec(task: Assignment, work: EnsureFunction, release: str, *, is_comp
             for bound in work.bindings
         ),
         active=work.active,
+        tenant=work.tenant,
     )
 
 

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import socket
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -80,6 +81,12 @@ class FunctionProcess:
     @property
     def is_idle(self) -> bool:
         return self.activity is not None and not self.activity.read()[0]
+
+    @property
+    def busy_seconds(self) -> float:
+        """How long it has handled its request; 0 without one."""
+        began = self.activity.read()[0] if self.activity is not None else 0
+        return (time.monotonic_ns() - began) / 1e9 if began else 0.0
 
     def close(self) -> None:
         if self._streams is not None:

@@ -6,6 +6,7 @@ themselves; a process that handles a request for longer than it may is killed, w
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,9 @@ from stead.node.hosting.listening_socket import has_waiting, open_socket, refuse
 WORKERS_PER_VERSION = 4
 """How many requests of a version are handled at the same time. More wait."""
 CHECK_SECONDS = 0.05
+LOOKS_PER_CHECK = 4
+"""How often the versions of a tenant that wait look for room in this time, all together. One program looks at
+the processes of all tenants."""
 BUSY_NANOSECONDS = 10_000_000
 """A version gets another process when all of its processes have been busy for this long and a request
 waits."""
@@ -111,6 +115,8 @@ class Serving:
         """Those with processes, also those that were replaced by others with the same version."""
         self._starting: list[ServedVersion] = []
         """Those that a process is starting of, which may take long."""
+        self._waiting: Counter[str] = Counter()
+        """How many versions of each tenant wait for room."""
         self._tasks: set[asyncio.Task[None]] = set()
         self.processes: FunctionProcesses | None = None
 
@@ -163,8 +169,17 @@ class Serving:
         target = places.compiled(self._data, spec.version)
         if target.exists():
             return
-        source = places.module_file(self._data, spec.release)
         fresh = target.with_name(f".{target.name}")
+        try:
+            await self._compile(places.module_file(self._data, spec.release), fresh, slot)
+            # Its processes get a descriptor of the file; nobody else can enter the directory.
+            fresh.chmod(0o444)
+            fresh.rename(target)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
+
+    async def _compile(self, source: Path, fresh: Path, slot: int) -> None:
         with source.open("rb") as module, fresh.open("wb") as made:
             process = await self._processes.start_compiler(user_of(slot), module.fileno(), made.fileno())
         try:
@@ -173,13 +188,9 @@ class Serving:
         except (ProcessEnded, TimeoutError):
             raise FunctionRefused("the compiler ran out of time or memory") from None
         finally:
-            self._processes.kill(process)
-            process.close()
+            self._end(process)
         if "failed" in report:
             raise FunctionRefused(f"it is not a valid function: {report.get('detail', '')}")
-        # Its processes get a descriptor of the file; nobody else can enter the directory.
-        fresh.chmod(0o444)
-        fresh.rename(target)
 
     async def probe(self, version: str) -> None:
         """Start a process, which is ready when the function could be instantiated. Raises FunctionRefused."""
@@ -192,15 +203,26 @@ class Serving:
         """Watch the processes until cancelled."""
         while True:
             await asyncio.sleep(CHECK_SECONDS)
-            now = time.monotonic_ns()
+            now, refused = time.monotonic_ns(), dict[str, int]()
             for served in list(self._running):
                 for worker in list(served.workers.values()):
                     self._check_overrun(served, worker, now)
                 if self._is_current(served):
-                    if served.is_short_of_workers(now) and self._make_room(served):
+                    if served.is_short_of_workers(now) and self._has_room_now(served, refused):
                         self._begin_worker(served)
                 elif served.is_closed or not has_waiting(served.listening):
                     self._end_idle_workers(served)
+
+    def _has_room_now(self, served: ServedVersion, refused: dict[str, int]) -> bool:
+        """`refused` says how much memory was too much for a site a moment ago, so that it is asked once for
+        all its versions."""
+        spec = served.spec
+        if spec.site in refused and spec.memory_mb >= refused[spec.site]:
+            return False
+        if self._make_room(served):
+            return True
+        refused[spec.site] = spec.memory_mb
+        return False
 
     async def forget_workers(self) -> None:
         """The container has ended, and all processes with it."""
@@ -275,11 +297,17 @@ class Serving:
 
     async def _wait_for_room(self, served: ServedVersion) -> None:
         """Raises FunctionRefused. Those of other sites are not waited for: a site has its share."""
-        until = time.monotonic() + READY_SECONDS
-        while not self._make_room(served):
-            if time.monotonic() > until or served.is_closed:
-                raise FunctionRefused("the functions of the site, or of the node, use all processes")
-            await asyncio.sleep(CHECK_SECONDS)
+        until, tenant = time.monotonic() + READY_SECONDS, served.spec.tenant_or_site
+        self._waiting[tenant] += 1
+        try:
+            while not self._make_room(served):
+                if time.monotonic() > until or served.is_closed:
+                    raise FunctionRefused("the functions of the site, or of the node, use all processes")
+                await asyncio.sleep(CHECK_SECONDS * max(1.0, self._waiting[tenant] / LOOKS_PER_CHECK))
+        finally:
+            self._waiting[tenant] -= 1
+            if not self._waiting[tenant]:
+                del self._waiting[tenant]
 
     async def _start_worker(self, served: ServedVersion) -> None:
         """Right after `_make_room`: nothing may happen in between."""
@@ -288,18 +316,21 @@ class Serving:
         try:
             with places.compiled(self._data, served.spec.version).open("rb") as compiled:
                 worker = await self._processes.start_worker(served.uid, served.listening, compiled.fileno())
-            report = await _initialize(worker, served)
+            try:
+                report = await _initialize(worker, served)
+            except BaseException:
+                # Nobody else knows of it yet.
+                self._end(worker)
+                raise
         finally:
             self._starting.remove(served)
         if "failed" in report:
-            self._processes.kill(worker)
-            worker.close()
+            self._end(worker)
             reason = f"{report['failed']}: {report.get('detail', '')}".strip(": ")
             self._report(served.spec, {"reason": report["failed"], "detail": report.get("detail"), "log": []})
             raise FunctionRefused(reason)
         if served.is_closed:
-            self._processes.kill(worker)
-            worker.close()
+            self._end(worker)
             raise FunctionRefused("the version was withdrawn meanwhile")
         served.workers[worker.number] = worker
         self._running.add(served)
@@ -308,6 +339,10 @@ class Serving:
         task = asyncio.create_task(self._attend(served, worker))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def _end(self, process: FunctionProcess) -> None:
+        self._processes.kill(process)
+        process.close()
 
     async def _attend(self, served: ServedVersion, worker: FunctionProcess) -> None:
         """Answer what the process asks, until it ends."""
@@ -328,8 +363,7 @@ class Serving:
             if not worker.is_killed:
                 self._report_lost(served, worker, "function_stopped")
             served.workers.pop(worker.number, None)
-            self._processes.kill(worker)
-            worker.close()
+            self._end(worker)
             if not served.workers:
                 self._running.discard(served)
                 if not self._is_current(served):
@@ -346,8 +380,8 @@ class Serving:
             self._report(served.spec, message)
 
     def _make_room(self, wanted: ServedVersion) -> bool:
-        """Whether another process of the version may be started. If there are too many, the one that has been
-        idle for longest is ended."""
+        """Whether another process of the version may be started. If there are too many, one is ended for
+        it."""
         workers = {
             worker.number: (served, worker)
             for served in self._running
@@ -355,19 +389,26 @@ class Serving:
             if not worker.is_killed
         }
         running = [
-            RunningWorker(
-                number, served.spec.site, served.spec.memory_mb, served.last_used, is_idle=worker.is_idle
-            )
+            _describe(served.spec, number, served.last_used, worker)
             for number, (served, worker) in workers.items()
         ]
-        running += [
-            RunningWorker(0, each.spec.site, each.spec.memory_mb, 0.0, is_idle=False)
-            for each in self._starting
-        ]
-        may_start, ended = self._capacity.decide(wanted.spec.site, wanted.spec.memory_mb, running)
-        for number in ended:
-            self._processes.kill(workers[number][1])
+        running += [_describe(each.spec) for each in self._starting]
+        spec = wanted.spec
+        may_start, ended = self._capacity.decide(spec.tenant_or_site, spec.site, spec.memory_mb, running)
+        for served, worker in (workers[number] for number in ended):
+            # If it handles a request.
+            self._report_lost(served, worker, "function_stopped")
+            self._processes.kill(worker)
         return may_start
+
+
+def _describe(
+    spec: FunctionSpec, number: int = 0, last_used: float = 0.0, worker: FunctionProcess | None = None
+) -> RunningWorker:
+    """Without a process, one that is starting."""
+    busy = worker.busy_seconds if worker else 0.0
+    is_idle = worker is not None and not busy
+    return RunningWorker(number, spec.tenant_or_site, spec.site, spec.memory_mb, last_used, is_idle, busy)
 
 
 async def _initialize(worker: FunctionProcess, served: ServedVersion) -> dict[str, Any]:

@@ -40,6 +40,13 @@ class FunctionSpec(Struct, frozen=True, omit_defaults=True):
     """Whether this is the version that other functions call."""
     deployed: int = 0
     """Grows with every deployment on this node."""
+    tenant: str = ""
+    """Who owns the site; empty for versions that were deployed before nodes were told."""
+
+    @property
+    def tenant_or_site(self) -> str:
+        """Who has a share of the node."""
+        return self.tenant or self.site
 
     def binding(self, kind: BindingKind, name: str) -> BoundResource | None:
         return next((each for each in self.bindings if (each.kind, each.name) == (kind, name)), None)

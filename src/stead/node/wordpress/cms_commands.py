@@ -15,13 +15,13 @@ from stead.node.databases.node_databases import NodeDatabases
 from stead.node.databases.site_queries import SiteQueries
 from stead.node.disk_space import DiskSpace
 from stead.node.drivers.driver import Assignment, Refusal
+from stead.node.fair_places import FairPlaces
 from stead.node.hosting.hosts import Hosts
 from stead.node.processes import Run
 from stead.node.wordpress.component_registry import Registry
 from stead.node.wordpress.components import Components
 from stead.node.wordpress.content_changes import change_content
 from stead.node.wordpress.environments import Environments
-from stead.node.wordpress.fair_places import FairPlaces
 from stead.node.wordpress.plan import WordPressPlan
 from stead.node.wordpress.question_files import QuestionFiles
 from stead.node.wordpress.site_questions import SiteQuestions

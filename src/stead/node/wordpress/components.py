@@ -22,13 +22,13 @@ from stead.node.containers.limits import ContainerFailed
 from stead.node.containers.runc import Runc, new_container
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.drivers.layout import check_identifier
+from stead.node.fair_places import FairPlaces
 from stead.node.hosting.wake_budget import WakeBudget
 from stead.node.processes import StreamName
 from stead.node.uninterrupted import run_in_thread, run_uninterrupted
 from stead.node.wordpress.command_room import take_room
 from stead.node.wordpress.commands import container_of_command
 from stead.node.wordpress.component_registry import MAX_ARCHIVE_BYTES, Registry, is_version
-from stead.node.wordpress.fair_places import FairPlaces
 from stead.node.wordpress.plan import WEB_ROOT, WordPressPlan
 from stead.node.wordpress.prober import find_failure
 from stead.node.wordpress.program_files import own_files

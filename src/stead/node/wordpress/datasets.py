@@ -27,11 +27,11 @@ from stead.node.databases.node_databases import NodeDatabases
 from stead.node.disk_space import DiskSpace
 from stead.node.drivers.driver import Assignment, Output, Refusal
 from stead.node.drivers.layout import remove_files, sync_directory, write_file
+from stead.node.fair_places import FairPlaces
 from stead.node.processes import StreamName
 from stead.node.progress import Progress
 from stead.node.uninterrupted import run_in_thread
 from stead.node.wordpress import files
-from stead.node.wordpress.fair_places import FairPlaces
 from stead.node.wordpress.installer import install
 from stead.node.wordpress.paths import EnvironmentPaths
 from stead.node.wordpress.plan import WordPressPlan

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from stead.node import transfer
 from stead.node.drivers.driver import Refusal
+from stead.node.fair_places import FairPlaces
 from stead.node.uninterrupted import run_in_thread
-from stead.node.wordpress.fair_places import FairPlaces
 from stead.protocol.questions import MAX_FILE_BYTES, REFUSED, Question
 
 AT_ONCE, PER_OWNER = 4, 1

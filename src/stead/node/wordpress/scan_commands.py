@@ -20,6 +20,7 @@ from stead.node.databases.site_queries import SiteQueries
 from stead.node.disk_space import DiskSpace
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Refusal
+from stead.node.fair_places import FairPlaces
 from stead.node.scanning.database_checks import Baseline, DatabaseReport, check_database
 from stead.node.scanning.findings import FileFinding, FileReport, Root
 from stead.node.scanning.inventory import list_components, list_loaded_files
@@ -32,7 +33,6 @@ from stead.node.scanning.site_scan import INDEX_BYTES, ScanStopped, SiteScan
 from stead.node.uninterrupted import run_in_pool, run_in_thread, run_uninterrupted
 from stead.node.wordpress import files
 from stead.node.wordpress.environments import Environments
-from stead.node.wordpress.fair_places import FairPlaces
 from stead.node.wordpress.paths import CONTENT, CORE
 from stead.node.wordpress.plan import WordPress, WordPressPlan
 from stead.node.wordpress.release_layout import UPLOADS, read_layout

@@ -12,6 +12,7 @@ from stead.node.databases.node_databases import NodeDatabases
 from stead.node.disk_space import DiskSpace
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Refusal
+from stead.node.fair_places import FairPlaces
 from stead.node.snapshots.failures import UNSUPPORTED, UNVERIFIED, ContentTooLarge, SnapshotFailed
 from stead.node.snapshots.places import SnapshotPlace, clear_all
 from stead.node.snapshots.restic import Restic
@@ -21,7 +22,6 @@ from stead.node.wordpress.copied_rows import CopiedRows
 from stead.node.wordpress.dataset_commands import DatasetCommands
 from stead.node.wordpress.datasets import TOO_LARGE, DatasetMaker
 from stead.node.wordpress.environments import Environments, with_datasets
-from stead.node.wordpress.fair_places import FairPlaces
 from stead.node.wordpress.plan import WordPress, WordPressPlan
 from stead.node.wordpress.prober import find_failure
 from stead.node.wordpress.script_container import PART

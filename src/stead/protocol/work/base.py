@@ -27,6 +27,11 @@ class NodeWork(WorkStruct, frozen=True):
         """The runtime or builder that must do it; empty when the kind of work has no variants."""
         return ""
 
+    @property
+    def waits_elsewhere(self) -> bool:
+        """Whether it takes none of the places that most work shares."""
+        return self.has_own_limit
+
 
 def tag_of(kind: type[NodeWork]) -> str:
     return str(kind.__struct_config__.tag)

@@ -51,6 +51,8 @@ class EnsureFunction(NodeWork, frozen=True, tag="ensure_function"):
     bindings: tuple[FunctionBinding, ...] = ()
     active: bool = False
     """Whether other functions of the site call this version from now on."""
+    tenant: str = ""
+    """Who owns the site: the tenants of a node share its processes, and take turns with compiling."""
 
 
 class RemoveFunction(NodeWork, frozen=True, tag="remove_function"):

@@ -68,6 +68,11 @@ class EnsureEnvironment(RuntimeWork, frozen=True, tag="ensure_environment"):
     functions: tuple[EnsureFunction, ...] = ()
     """For the runtime `wasm`: the functions that are served. The node may be a new one."""
 
+    @property
+    def waits_elsewhere(self) -> bool:
+        """Its functions may have to be compiled, which has a limit of its own."""
+        return bool(self.functions)
+
 
 class RemoveEnvironment(NodeWork, frozen=True, tag="remove_environment"):
     """Nothing of the environment is on this node, whatever its runtime was."""

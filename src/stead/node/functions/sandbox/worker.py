@@ -45,7 +45,7 @@ MAX_RESPONSE, MAX_ANSWER = 10 << 20, 32 << 20
 OVERHEAD_BYTES = 256 << 20
 """How much memory a process uses besides that of the function."""
 GRACE_SECONDS = 0.1
-COMPILE_CPU_SECONDS, COMPILE_BYTES = 120, 1 << 30
+COMPILE_CPU_SECONDS, COMPILE_BYTES, COMPILE_NICENESS = 120, 1 << 30, 10
 REPORTS_PER_SECOND, REPORTS_BURST = 256 << 10, 1 << 20
 """In bytes. What is more is dropped."""
 REPORT_BYTES = 1000
@@ -70,7 +70,8 @@ def become(uid: int) -> None:
 
 
 def compile_file(engine: Engine, channel: socket.socket, source: int, target: int) -> None:
-    """Compile the file `source` into `target`, and report the outcome."""
+    """Compile the file `source` into `target`, and report the outcome. Visitors get the CPU first."""
+    os.nice(COMPILE_NICENESS)
     resource.setrlimit(resource.RLIMIT_CPU, (COMPILE_CPU_SECONDS, COMPILE_CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_DATA, (COMPILE_BYTES, COMPILE_BYTES))
     try:
