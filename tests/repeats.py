@@ -46,8 +46,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     config = session.config
-    if config.cache is not None and not hasattr(config, "workerinput"):
-        config.cache.set(LAST_EXIT, int(exitstatus))
+    cache = getattr(config, "cache", None)  # it can be turned off
+    if cache is not None and not hasattr(config, "workerinput"):
+        cache.set(LAST_EXIT, int(exitstatus))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
