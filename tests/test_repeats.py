@@ -1,16 +1,12 @@
 """`--repeat-failed` accepts a test that fails once, and nothing else."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.own_pytest import run_pytest
 from tests.repeats import MOST
 
-ROOT = Path(__file__).parents[1]
-RUN_SECONDS = 60
 FAILS_ONCE = """
 from pathlib import Path
 
@@ -35,18 +31,8 @@ ENDS_EARLY = f"{FAILS_ONCE}\ndef test_that_ends_the_run():\n    raise KeyboardIn
 
 
 def _run(directory: Path, *options: str) -> tuple[int, str]:
-    """Run pytest with the settings of this project, in a process of its own."""
-    command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)]
-    plugins = ("-p", "tests.repeats", "--noconftest", "-o", f"cache_dir={directory / 'cache'}")
-    finished = subprocess.run(
-        [*command, *plugins, *options, str(directory)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTEST_ADDOPTS": ""},
-        timeout=RUN_SECONDS,
-        check=False,
-    )
+    cache = ("-o", f"cache_dir={directory / 'cache'}")
+    finished = run_pytest("-p", "tests.repeats", *cache, *options, str(directory))
     return finished.returncode, finished.stdout + finished.stderr
 
 

@@ -1,16 +1,12 @@
 """`--no-skips` fails tests that skip, and parametrizations without cases fail everywhere."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests import skips
+from tests.own_pytest import run_pytest
 
-ROOT = Path(__file__).parents[1]
-RUN_SECONDS = 60
 SKIPPING = f"""
 import pytest
 
@@ -49,20 +45,10 @@ def test_of_every(case):
 
 
 def _run(directory: Path, text: str, *options: str) -> str:
-    """Run pytest with the settings of this project, in a process of its own, and return its summary."""
+    """The summary of a run."""
     (directory / "test_it.py").write_text(text)
-    command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)]
-    options = ("-p", "tests.skips", "-p", "no:cacheprovider", "--noconftest", "-ra", *options)
-    finished = subprocess.run(
-        [*command, *options, str(directory / "test_it.py")],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTEST_ADDOPTS": ""},
-        timeout=RUN_SECONDS,
-        check=False,
-    )
-    return finished.stdout
+    plugins = ("-p", "tests.skips", "-p", "no:cacheprovider")
+    return run_pytest(*plugins, "-ra", *options, str(directory / "test_it.py")).stdout
 
 
 def test_a_skip_is_allowed_where_something_may_be_missing(tmp_path: Path) -> None:
