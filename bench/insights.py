@@ -31,15 +31,10 @@ from stead.control.insights import request_views, resource_views, trace_views, v
 from stead.control.insights.ingestion import Ingestion
 from stead.control.insights.queries import Scope, Window, scope_of_sites
 from stead.control.insights.rules import ReadableSites, object_name
-from stead.control.insights.schema import (
-    PagesFilter,
-    RequestFilter,
-    RequestVolumeFilter,
-    ResourceFilter,
-    TraceFilter,
-    VitalFilter,
-    WindowFilter,
-)
+from stead.control.insights.schema.requests import RequestFilter, RequestVolumeFilter
+from stead.control.insights.schema.resources import ResourceFilter
+from stead.control.insights.schema.traces import TraceFilter
+from stead.control.insights.schema.vitals import PagesFilter, VitalFilter, WindowFilter
 from stead.control.insights.store import Completeness
 from stead.control.insights.tables import TABLES, create_tables
 from stead.dev.engines.clickhouse import ClickHouse

@@ -16,7 +16,7 @@ from stead.control.insights.queries import (
     newest_first,
     text,
 )
-from stead.control.insights.schema import (
+from stead.control.insights.schema.logs import (
     LogBucket,
     LogFilter,
     LogLineView,

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from stead.control.insights.buckets import Buckets
 from stead.control.insights.queries import Query, Reader, Scope, Window
-from stead.control.insights.schema import MetricFilter, MetricName, MetricPoint, MetricView
+from stead.control.insights.schema.metrics import MetricFilter, MetricName, MetricPoint, MetricView
 from stead.control.insights.store import Completeness
 
 _QUANTILES = "quantilesTDigestMerge(0.5, 0.75, 0.9, 0.95, 0.99)(first_byte)"

@@ -6,34 +6,31 @@ from stead.control.environments.rules import EnvironmentNotFound, VisibleEnviron
 from stead.control.http.operations import Call, Frame, Handler, Later, Operations, Stream
 from stead.control.insights import service, storage
 from stead.control.insights.rules import InsightsUnavailable, WindowTooExpensive
-from stead.control.insights.schema import (
+from stead.control.insights.schema.logs import (
     LogFilter,
     LogLineView,
     LogsView,
     LogTailFilter,
     LogVolumeFilter,
     LogVolumeView,
-    MetricFilter,
-    MetricView,
-    PagesFilter,
-    PagesView,
-    RecentTraceFilter,
+)
+from stead.control.insights.schema.metrics import MetricFilter, MetricView
+from stead.control.insights.schema.requests import (
     RequestFilter,
     RequestsView,
     RequestView,
     RequestVolumeFilter,
     RequestVolumeView,
-    ResourceFilter,
-    ResourcesView,
-    StorageFilter,
-    StorageView,
-    StreamError,
-    StreamTruncated,
+)
+from stead.control.insights.schema.resources import ResourceFilter, ResourcesView
+from stead.control.insights.schema.storage import StorageFilter, StorageView
+from stead.control.insights.schema.streams import StreamError, StreamTruncated
+from stead.control.insights.schema.traces import RecentTraceFilter, TraceFilter, TracesView, TraceView
+from stead.control.insights.schema.vitals import (
+    PagesFilter,
+    PagesView,
     SummaryView,
     TimeseriesView,
-    TraceFilter,
-    TracesView,
-    TraceView,
     VitalFilter,
     WindowFilter,
 )

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from stead.control.insights.buckets import Buckets
 from stead.control.insights.queries import Condition, Query, Reader, Scope, Window, newest_first, text
-from stead.control.insights.schema import (
+from stead.control.insights.schema.requests import (
     RequestFilter,
     RequestsView,
     RequestView,

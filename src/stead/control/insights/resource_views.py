@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from stead.control.insights.buckets import Buckets
 from stead.control.insights.queries import Query, Reader, Scope, Window
-from stead.control.insights.schema import (
+from stead.control.insights.schema.resources import (
     AppPoint,
     ContainerPoint,
     ContainerSeries,

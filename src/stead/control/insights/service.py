@@ -30,31 +30,35 @@ from stead.control.insights.queries import (
     scope_of_sites,
 )
 from stead.control.insights.rules import InsightsUnavailable, ReadableSites
-from stead.control.insights.schema import (
-    MAX_TRACE_HOURS,
+from stead.control.insights.schema.logs import (
     LogFilter,
     LogLineView,
     LogsView,
     LogTailFilter,
     LogVolumeFilter,
     LogVolumeView,
-    MetricFilter,
-    MetricView,
-    PagesFilter,
-    PagesView,
-    RecentTraceFilter,
+)
+from stead.control.insights.schema.metrics import MetricFilter, MetricView
+from stead.control.insights.schema.requests import (
     RequestFilter,
     RequestsView,
     RequestView,
     RequestVolumeFilter,
     RequestVolumeView,
-    ResourceFilter,
-    ResourcesView,
-    SummaryView,
-    TimeseriesView,
+)
+from stead.control.insights.schema.resources import ResourceFilter, ResourcesView
+from stead.control.insights.schema.traces import (
+    MAX_TRACE_HOURS,
+    RecentTraceFilter,
     TraceFilter,
     TracesView,
     TraceView,
+)
+from stead.control.insights.schema.vitals import (
+    PagesFilter,
+    PagesView,
+    SummaryView,
+    TimeseriesView,
     VitalFilter,
     WindowFilter,
 )

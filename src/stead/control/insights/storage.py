@@ -5,7 +5,7 @@ from datetime import timedelta
 from stead.control.engines.postgres import Database
 from stead.control.http.operations import Call
 from stead.control.insights import storage_store, store
-from stead.control.insights.schema import SiteStorageView, StorageDay, StorageFilter, StorageView
+from stead.control.insights.schema.storage import SiteStorageView, StorageDay, StorageFilter, StorageView
 
 DAYS = 30
 BATCH = 500

@@ -8,7 +8,7 @@ from stead.control.engines.postgres import Tx
 from stead.control.http.principal import Principal
 from stead.control.insights.queries import Scope, Window
 from stead.control.insights.rules import ReadableSites
-from stead.control.insights.schema import GapView
+from stead.control.insights.schema.completeness import GapView
 from stead.control.sites.visibility import OWNERS, sites_of_owner, viewer
 from stead.control.teams.rules import VisibleTeam
 

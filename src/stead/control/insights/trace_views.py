@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from stead.control.insights.queries import Condition, Query, Reader, Scope, Window, newest_first, text
-from stead.control.insights.schema import (
+from stead.control.insights.schema.traces import (
     RecentTraceFilter,
     SpanView,
     TraceFilter,

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from stead.control.insights.buckets import HOUR, Buckets
 from stead.control.insights.queries import Condition, Query, Reader, Scope, Window
-from stead.control.insights.schema import (
+from stead.control.insights.schema.vitals import (
     Metric,
     PagesFilter,
     PagesView,

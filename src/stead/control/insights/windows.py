@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from stead.control.insights.queries import Window
-from stead.control.insights.schema import MAX_DAYS, WindowFilter
+from stead.control.insights.schema.vitals import MAX_DAYS, WindowFilter
 from stead.shared.errors import FieldInvalid
 
 

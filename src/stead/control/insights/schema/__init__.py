@@ -1,0 +1,1 @@
+"""The JSON shapes of insights, with a module for each view."""
