@@ -12,11 +12,12 @@ from typing import Any
 from stead.node.containers.egress_rules import EgressRules
 from stead.node.functions import places
 from stead.node.functions.bindings import AskState, Bindings
+from stead.node.functions.compilation import compile_version
 from stead.node.functions.container import FunctionsContainer
-from stead.node.functions.driver import prepare_directories
+from stead.node.functions.driver import prepare_directories, read_kind
 from stead.node.functions.outgoing import Outgoing
 from stead.node.functions.processes import FunctionProcesses
-from stead.node.functions.serving import Serving, read_kind
+from stead.node.functions.serving import Serving
 from stead.node.functions.spec import BoundResource, FunctionSpec
 from stead.shared.ids import new_id
 from tests.patience import time_limit
@@ -68,7 +69,7 @@ class Hosting:
         self.slots += 1
         if same_as:
             os.link(places.compiled(self.data, same_as), places.compiled(self.data, version))
-        await self.serving.compile(spec, self.slots)
+        await compile_version(self.serving._processes, self.data, spec, self.slots)
         self.serving.serve(spec, {**spec.variables, **variables}, self.slots)
         if start:
             await self.serving.probe(version)

@@ -111,7 +111,7 @@ async def test_processes_that_are_starting_count(host: Hosting) -> None:
     starting: list[int] = []
     probing = [asyncio.create_task(host.serving.probe(spec.version)) for spec in specs]
     while not all(task.done() for task in probing):
-        starting.append(len(host.serving._starting))
+        starting.append(len(host.serving._process_room.starting))
         await asyncio.sleep(0.01)
     await asyncio.gather(*probing)
     assert max(starting) == 4

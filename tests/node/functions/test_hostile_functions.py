@@ -17,7 +17,7 @@ import pytest
 from stead.node.containers import cgroups
 from stead.node.functions import places
 from stead.node.functions.sandbox.host_calls import MAX_DEPTH, MAX_SUBREQUESTS
-from stead.node.functions.serving import FunctionRefused
+from stead.node.functions.served_version import FunctionRefused
 from stead.node.functions.spec import FunctionSpec
 from stead.shared.ids import new_id
 from tests.node.functions import modules

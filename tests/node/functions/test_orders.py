@@ -13,7 +13,7 @@ from stead.node.containers import cgroups
 from stead.node.functions import places
 from stead.node.functions.control_link import HostAnswer, HostOrder, send_order, serve_orders
 from stead.node.functions.sandbox.worker import COMPILE_NICENESS
-from stead.node.functions.serving import FunctionRefused
+from stead.node.functions.served_version import FunctionRefused
 from tests.node.functions.hosting import Hosting
 from tests.node.functions.modules import answering, module
 from tests.node.harness import until
@@ -97,7 +97,7 @@ async def test_a_module_that_cannot_be_compiled_leaves_no_file(host: Hosting) ->
 async def test_starting_that_is_cancelled_leaves_no_process(host: Hosting) -> None:
     spec = await host.serve(NEVER_STARTS, site="site_cancelled", start=False)
     await _cancel_in_process(host, host.serving.probe(spec.version))
-    assert not host.serving._starting
+    assert not host.serving._process_room.starting
     assert not host.serving._versions[spec.version].workers
 
 

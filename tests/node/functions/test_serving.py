@@ -111,7 +111,7 @@ async def test_a_withdrawn_version_does_not_answer(host: Hosting) -> None:
     assert not places.socket_of(host.data, spec.version).exists()
 
     async def has_ended() -> bool | None:
-        return None if served in host.serving._running else True
+        return None if served in host.serving._process_room.running else True
 
     await until(has_ended)
     seen = await host.ask(other)

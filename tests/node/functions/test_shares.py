@@ -25,7 +25,9 @@ from stead.node.functions.driver import prepare_directories
 from stead.node.functions.host import MOST_HIDDEN, choose_hidden
 from stead.node.functions.log_files import BYTES_BURST, LogFiles
 from stead.node.functions.process_messages import read_message
-from stead.node.functions.serving import LOOKS_PER_CHECK, ServedVersion, Serving
+from stead.node.functions.process_room import LOOKS_PER_CHECK, ProcessRoom
+from stead.node.functions.served_version import ServedVersion
+from stead.node.functions.serving import Serving
 from stead.shared.address_policy import Address
 from stead.shared.ids import new_id
 from tests.node.functions.hosting import Hosting, binding, hosting
@@ -151,14 +153,14 @@ async def test_many_versions_of_a_tenant_that_wait_for_room_do_not_keep_the_host
     """Each of them looks at all processes of the node. Those of others find room as fast as before."""
     looks = Counter[str]()
 
-    def look(_: Serving, wanted: ServedVersion) -> bool:
+    def look(_: ProcessRoom, wanted: ServedVersion) -> bool:
         looks[wanted.spec.tenant] += 1
         return False
 
     async def answer(*_: object) -> dict[str, Any]:
         raise AssertionError("nothing asks")
 
-    monkeypatch.setattr(Serving, "_make_room", look)
+    monkeypatch.setattr(ProcessRoom, "make_room", look)
     prepare_directories(tmp_path)
     serving = Serving(tmp_path, answer, lambda *_: None, most_workers=1)
     for tenant, count in (("many", 40), ("few", 1)):

@@ -15,8 +15,8 @@ from stead.node.fair_places import FairPlaces
 from stead.node.functions import places
 from stead.node.functions.control_link import HostOrder, HostUnreachable, send_order, take_spans
 from stead.node.functions.disk_share import MAX_BYTES_OF_SITE, ShareExceeded, choose_discarded
+from stead.node.functions.sandbox import guest_kinds
 from stead.node.functions.sandbox.sizes import MAX_COMPILED
-from stead.node.functions.serving import read_kind
 from stead.node.functions.spec import BoundResource, FunctionSecrets, FunctionSpec
 from stead.node.hosting.desired_state import DesiredState
 from stead.node.uninterrupted import run_in_thread
@@ -231,3 +231,9 @@ def prepare_directories(data: Path) -> None:
     ):
         directory.mkdir(mode=mode, parents=True, exist_ok=True)
         directory.chmod(mode)
+
+
+def read_kind(module: Path) -> bool:
+    """Whether the file is a component, and not a core module."""
+    with module.open("rb") as file:
+        return guest_kinds.is_component(file.read(8))

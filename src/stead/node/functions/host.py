@@ -11,13 +11,15 @@ import structlog
 from stead.node.functions import places
 from stead.node.functions.bindings import AskState, Bindings
 from stead.node.functions.call_spans import CallSpans
+from stead.node.functions.compilation import compile_version
 from stead.node.functions.container import FunctionsContainer
 from stead.node.functions.control_link import HostAnswer, HostOrder, serve_orders
 from stead.node.functions.driver import FunctionTable
 from stead.node.functions.log_files import LogFiles
 from stead.node.functions.outgoing import Outgoing
 from stead.node.functions.processes import FunctionProcesses
-from stead.node.functions.serving import FunctionRefused, Serving
+from stead.node.functions.served_version import FunctionRefused
+from stead.node.functions.serving import Serving
 from stead.node.functions.spec import FunctionSpec
 from stead.node.hosting.desired_state import SecretsUnreadable
 
@@ -102,7 +104,7 @@ class FunctionsHost:
         try:
             row = self._table.find(order.version)
             assert row is not None  # noqa: S101
-            await self._serving.compile(row.spec, row.slot)
+            await compile_version(self._processes, self._data, row.spec, row.slot)
             self._serve(order.version)
             if row.spec.active:
                 self._refresh_others(row.spec)
