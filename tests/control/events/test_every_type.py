@@ -42,7 +42,7 @@ CHECKED_ELSEWHERE = {
     "site.status_changed": "tests.control.events.test_every_change",
     "site.unreachable": "tests.control.events.test_every_change",
     "snapshot.damaged": "tests.repositories.test_maintenance",
-    "snapshot.overdue": "tests.control.backups.test_requests",
+    "snapshot.overdue": "tests.control.backups.test_nights",
     "snapshot.suspicious": "tests.repositories.test_maintenance",
     "vulnerability.matched": "tests.control.vulnerabilities.test_matching",
     "webhook.endpoint_disabled": "tests.control.webhooks.test_retries",
