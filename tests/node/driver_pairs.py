@@ -16,7 +16,9 @@ from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.drivers.edge_probe import EdgeProbe
 from stead.node.drivers.layout import probe_socket
 from stead.node.drivers.runtime_driver import RuntimeDriver
-from stead.node.drivers.simulator import SimulatedBehaviour, SimulatedEdge, SimulatedRuntime, Simulation
+from stead.node.drivers.simulated_edge import SimulatedEdge
+from stead.node.drivers.simulated_runtime import SimulatedRuntime
+from stead.node.drivers.simulation import SimulatedBehaviour, Simulation
 from stead.node.drivers.static_runtime import StaticRuntime
 from stead.node.processes import Processes, StreamName
 from stead.protocol.edge_records import RecordKind, RecordLine

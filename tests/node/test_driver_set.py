@@ -8,7 +8,8 @@ import pytest
 
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
 from stead.node.drivers.driver_set import DriverSet
-from stead.node.drivers.simulator import SimulatedBehaviour, simulated_drivers
+from stead.node.drivers.simulation import SimulatedBehaviour
+from stead.node.drivers.simulator import simulated_drivers
 from stead.node.processes import Processes
 from stead.protocol.commands import Result, encode, read_result, result_of
 from stead.protocol.work.base import tag_of

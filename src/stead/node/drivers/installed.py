@@ -12,7 +12,8 @@ from stead.node.disk_space import DiskSpace
 from stead.node.drivers.driver_set import DriverSet, DriverSets
 from stead.node.drivers.edge_probe import EdgeProbe
 from stead.node.drivers.layout import edge_store, probe_socket
-from stead.node.drivers.simulator import SimulatedBehaviour, simulated_drivers
+from stead.node.drivers.simulation import SimulatedBehaviour
+from stead.node.drivers.simulator import simulated_drivers
 from stead.node.drivers.static_runtime import StaticRuntime
 from stead.node.feed.record_store import referenced_releases
 from stead.node.functions.assembly import functions_driver, why_unavailable
