@@ -5,7 +5,9 @@ import json
 
 import pytest
 
+from stead_cli.overview import overview
 from stead_cli.texts import json_text, output_line, printable, printable_lines
+from stead_cli.tree import GROUPS
 
 TITLE = "\x1b]0;owned\x07"
 CLIPBOARD = "\x1b]52;c;aGVsbG8=\x07"
@@ -59,3 +61,12 @@ def test_nobody_sees_colors_who_does_not_want_to(monkeypatch: pytest.MonkeyPatch
 
 def test_what_was_written_over_is_left_out():
     assert output_line("10 %\r50 %\r100 %\r", Terminal()) == "100 %"
+
+
+def test_the_first_page_of_help_cuts_no_name_of_a_command():
+    known = {name for commands in GROUPS.values() for name in commands}
+    _, _, groups = overview().partition("Every operation of the API:\n")
+    for line in groups.partition("\n\n")[0].splitlines():
+        assert len(line) <= 110
+        _, *names = line.replace(",", "").split()
+        assert set(names) <= known | {"…"}

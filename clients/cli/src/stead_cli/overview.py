@@ -68,10 +68,20 @@ def overview() -> str:
         if name != group
     ]
     lines += ["", "Every operation of the API:"]
-    lines += [f"  {name:<{width}}{', '.join(commands)}"[:110] for name, commands in sorted(GROUPS.items())]
+    lines += [
+        f"  {name:<{width}}{_shortened(commands, 108 - width)}" for name, commands in sorted(GROUPS.items())
+    ]
     lines += [
         "",
         _EXIT_CODES,
         "`stead COMMAND --help` shows the options of a command. `--json` works everywhere.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _shortened(commands: dict[str, str], width: int) -> str:
+    """As many names as fit into a line."""
+    names = ", ".join(commands)
+    if len(names) <= width:
+        return names
+    return names[: width - len(" …")].rpartition(" ")[0] + " …"
