@@ -8,7 +8,7 @@ import shutil
 import signal
 import sqlite3
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +55,8 @@ class Node:
         """The process of each step that is held."""
         self._to_hold: set[JobStep] = set()
         self._step_seconds = 0.0
+        self._host_records: dict[tuple[str, int, int], str] = {}
+        """What files of hosts contain, by name, inode and time. A file is replaced and never changed."""
 
     def start(self, step_seconds: float = 0.0) -> None:
         """A new agent holds nothing: what it resumes goes on."""
@@ -105,11 +107,22 @@ class Node:
 
     def hosts(self, environment: str) -> set[str]:
         """The hosts that lead to an environment in the simulator."""
-        return {
-            path.name
-            for path in (self.data / "simulator" / "hosts").iterdir()
-            if not path.name.startswith(".") and environment in _read_text(path)
-        }
+        return {host for host, record in self._read_host_records() if environment in record}
+
+    def _read_host_records(self) -> Iterator[tuple[str, str]]:
+        """There are thousands of files, and each job that ends asks for them."""
+        with os.scandir(self.data / "simulator" / "hosts") as files:
+            for file in files:
+                if file.name.startswith("."):
+                    continue
+                try:
+                    status = file.stat()
+                except FileNotFoundError:
+                    continue  # it has been deleted since it was listed
+                version = file.name, status.st_ino, status.st_mtime_ns
+                if version not in self._host_records:
+                    self._host_records[version] = _read_text(Path(file.path))
+                yield file.name, self._host_records[version]
 
     def datasets(self, environment: str) -> set[str]:
         """What the simulator has made for an environment, by the end of the ids of the jobs."""

@@ -4,11 +4,9 @@ import asyncio
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import msgspec
-
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
-from stead.node.drivers.simulation import SimulatedHost, Simulation
+from stead.node.drivers.simulation import Simulation
 from stead.protocol.work.hosting import EnsureRoute, Probe, RemoveRoute
 
 
@@ -32,29 +30,29 @@ class SimulatedEdge(Driver):
         await self._simulation.simulate(EnsureRoute, task, work.hosts)
         async with self._changing:
             for host in sorted(wanted):
-                if self._simulation.environment_of(host) not in {None, environment}:
+                if self._simulation.hosts.environment_of(host) not in {None, environment}:
                     raise Refusal("route.taken", f"{host} is answered by another environment")
             for host in wanted:
-                record = msgspec.json.encode(SimulatedHost(environment))
-                layout.write_file(self._simulation.hosts / host, record, mode=0o600)
-            self._remove_hosts(self._simulation.hosts_of(environment) - wanted)
+                self._simulation.hosts.add(host, environment)
+            self._remove_hosts(environment, but=wanted)
 
     async def remove_route(self, task: Assignment, _: RemoveRoute) -> None:
         environment = layout.check_identifier(task.environment)
         await self._simulation.simulate(RemoveRoute, task)
         async with self._changing:
-            self._remove_hosts(self._simulation.hosts_of(environment))
+            self._remove_hosts(environment)
 
     async def probe(self, task: Assignment, wanted: Probe) -> None:
         host, path, status = layout.check_host(wanted.host), wanted.path, wanted.status
         await self._simulation.simulate(Probe, task, [host])
-        environment = self._simulation.environment_of(host)
+        environment = self._simulation.hosts.environment_of(host)
         if environment is None or not self._simulation.has_environment(environment):
             raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered 404 (simulated)")
         if wanted.release and not (self._simulation.releases / layout.release_name(wanted.release)).exists():
             raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered 503 (simulated)")
         await task.output.say(f"probe: GET {path} of {host} would be answered {status or 200} (simulated)")
 
-    def _remove_hosts(self, hosts: Collection[str]) -> None:
-        for host in hosts:
-            (self._simulation.hosts / host).unlink(missing_ok=True)
+    def _remove_hosts(self, environment: str, but: Collection[str] = ()) -> None:
+        for host in self._simulation.hosts.of(environment):
+            if host not in but:
+                self._simulation.hosts.remove(host)

@@ -4,19 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.drivers.simulated_cms import SimulatedCms
+from stead.node.drivers.simulated_hosts import SimulatedHosts
 from stead.node.processes import Run
 from stead.protocol.work.base import NodeWork, tag_of
 
 HELD_SECONDS = 3600.0
-
-
-class SimulatedHost(msgspec.Struct, frozen=True):
-    environment: str
 
 
 @dataclass(frozen=True)
@@ -38,12 +33,12 @@ class Simulation:
     def __init__(self, data: Path, run: Run, behaviour: SimulatedBehaviour) -> None:
         self._home, self._run, self._behaviour = data / "simulator", run, behaviour
         _rename_home(data / "sandbox", self._home)
-        self.environments, self.hosts = self._home / "environments", self._home / "hosts"
+        self.environments, hosts = self._home / "environments", self._home / "hosts"
         self.releases, self.scratch = self._home / "releases", self._home / "making"
         self.datasets, content = self._home / "datasets", self._home / "cms"
-        for directory in (self.environments, self.hosts, self.releases, self.scratch, self.datasets, content):
+        for directory in (self.environments, hosts, self.releases, self.scratch, self.datasets, content):
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.cms = SimulatedCms(content)
+        self.hosts, self.cms = SimulatedHosts(hosts), SimulatedCms(content)
 
     async def simulate(self, kind: type[NodeWork], task: Assignment, hosts: Sequence[str] = ()) -> None:
         """Report, fail or wait, before the effect of any work is recorded."""
@@ -58,7 +53,7 @@ class Simulation:
 
     def _must_fail(self, tag: str, task: Assignment, hosts: Sequence[str]) -> bool:
         label = f"fail-at-{tag.replace('_', '-')}"
-        known = {*hosts, *self.hosts_of(task.environment)}
+        known = {*hosts, *self.hosts.of(task.environment)}
         return (
             tag in self._behaviour.fail_at
             or any(label in host.split(".") for host in known)
@@ -77,16 +72,6 @@ class Simulation:
             return {" ".join(line.split()) for line in (self._home / file).read_text().splitlines()}
         except FileNotFoundError:
             return set()
-
-    def hosts_of(self, environment: str) -> set[str]:
-        return {host for host in layout.list_names(self.hosts) if self.environment_of(host) == environment}
-
-    def environment_of(self, host: str) -> str | None:
-        path = self.hosts / host
-        try:
-            return msgspec.json.decode(path.read_bytes(), type=SimulatedHost).environment
-        except FileNotFoundError:
-            return None
 
     def has_environment(self, environment: str) -> bool:
         return (self.environments / environment).exists()

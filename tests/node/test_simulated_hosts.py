@@ -1,0 +1,47 @@
+"""The hosts of simulated environments are read from their files once."""
+
+from pathlib import Path
+
+import pytest
+
+from stead.node.drivers.simulated_hosts import SimulatedHosts
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> SimulatedHosts:
+    hosts = SimulatedHosts(tmp_path)
+    hosts.add("a.example.com", "env_a")
+    hosts.add("b.example.com", "env_b")
+    hosts.add("www.a.example.com", "env_a")
+    return hosts
+
+
+def test_hosts_are_known_to_the_next_agent(hosts: SimulatedHosts, tmp_path: Path):
+    for known in (hosts, SimulatedHosts(tmp_path)):
+        assert known.environment_of("b.example.com") == "env_b"
+        assert known.environment_of("other.example.com") is None
+        assert known.of("env_a") == {"a.example.com", "www.a.example.com"}
+        assert known.of("env_other") == frozenset()
+
+
+def test_a_removed_host_does_not_come_back(hosts: SimulatedHosts, tmp_path: Path):
+    hosts.remove("a.example.com")
+    hosts.remove("a.example.com")
+    hosts.remove("b.example.com")
+    for known in (hosts, SimulatedHosts(tmp_path)):
+        assert known.of("env_a") == {"www.a.example.com"}
+        assert known.of("env_b") == frozenset()
+        assert known.environment_of("a.example.com") is None
+    hosts.add("a.example.com", "env_b")
+    assert SimulatedHosts(tmp_path).of("env_b") == {"a.example.com"}
+
+
+def test_a_host_that_leads_there_already_is_not_written_again(hosts: SimulatedHosts, tmp_path: Path):
+    written = (tmp_path / "a.example.com").stat().st_ino
+    hosts.add("a.example.com", "env_a")
+    assert (tmp_path / "a.example.com").stat().st_ino == written
+
+
+def test_a_file_that_was_being_written_is_no_host(hosts: SimulatedHosts, tmp_path: Path):
+    (tmp_path / ".c.example.com.tmp").write_text("{")
+    assert SimulatedHosts(tmp_path).of("env_a") == hosts.of("env_a")
