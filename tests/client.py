@@ -1,5 +1,6 @@
 """An HTTP client that checks every response against the API description."""
 
+import json
 from functools import cache
 from typing import Any
 
@@ -22,10 +23,14 @@ def resolved(part: dict[str, Any]) -> dict[str, Any]:
     """A part of the description, or what it refers to. What stands beside a reference replaces it."""
     if "$ref" not in part:
         return part
+    return {**_at(part["$ref"]), **{name: value for name, value in part.items() if name != "$ref"}}
+
+
+def _at(reference: str) -> Any:
     target: Any = description()
-    for step in part["$ref"].split("/")[1:]:
+    for step in reference.split("/")[1:]:
         target = target[step]
-    return {**target, **{name: value for name, value in part.items() if name != "$ref"}}
+    return target
 
 
 @cache
@@ -37,7 +42,29 @@ def _router() -> Router:
 def _validator(path: str, method: str, status: str) -> Draft202012Validator:
     response = resolved(description()["paths"][path][method.lower()]["responses"][status])
     schema = response["content"]["application/json"]["schema"]
-    return Draft202012Validator({**schema, "components": description()["components"]})
+    return _compiled(json.dumps(schema, sort_keys=True))
+
+
+@cache
+def _compiled(schema: str) -> Draft202012Validator:
+    """Many responses have the same schema. A compiled one contains only what it refers to: compiling the
+    whole description for each response takes longer than the requests of a test."""
+    parsed = json.loads(schema)
+    components: dict[str, dict[str, Any]] = {}
+    for reference in sorted(_references(parsed)):
+        _, _, kind, name = reference.split("/")
+        components.setdefault(kind, {})[name] = description()["components"][kind][name]
+    return Draft202012Validator({**parsed, "components": components})
+
+
+def _references(part: Any, found: frozenset[str] = frozenset()) -> frozenset[str]:
+    """What a part of the description refers to, directly and through others, with what is `found` already."""
+    match part:
+        case {"$ref": str(reference)} if reference not in found:
+            found = _references(_at(reference), found | {reference})
+    for child in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        found = _references(child, found)
+    return found
 
 
 def operation_at(method: str, path: str) -> Operation | None:

@@ -19,10 +19,12 @@ from hypothesis import HealthCheck, seed
 from hypothesis import settings as drawing
 from schemathesis import Case as AnyCase
 from schemathesis.checks import CheckFunction, load_all_checks
+from schemathesis.core.parameters import ParameterLocation
 from schemathesis.core.result import Ok
+from schemathesis.core.transport import Response as AnyResponse
 from schemathesis.pytest.lazy import get_all_tests
 from schemathesis.schemas import BaseSchema
-from schemathesis.specs.openapi.checks import positive_data_acceptance
+from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
 
 from stead.control.app import ControlPlane
 from stead.control.http.operations import Operation
@@ -56,6 +58,12 @@ EXCLUDED_CHECKS: list[CheckFunction] = [positive_data_acceptance]
 """A request that fits its schema may still be refused: for the cursor of another list, say."""
 
 
+def _connection() -> requests.Session:
+    made = requests.Session()
+    made.trust_env = False  # it would look for proxies in the environment before each request
+    return made
+
+
 @dataclass
 class Caller:
     """One person with many sessions and keys: when a request ends the one in use, the next takes over."""
@@ -64,9 +72,11 @@ class Caller:
     keys: list[str]
     places: Iterator[dict[str, str]]
     """Path values that name resources of the person."""
-    connection: requests.Session = field(default_factory=requests.Session)
+    connection: requests.Session = field(default_factory=_connection)
     addresses: Iterator[int] = field(default_factory=lambda: count(1))
     turns: Iterator[int] = field(default_factory=count)
+    confirmed: set[str] = field(default_factory=set)
+    """The kinds of credential without which the operation refuses requests."""
 
     def credentials(self) -> list[str]:
         """The credentials whose turn it is. Few keys are needed: hardly any request revokes them."""
@@ -88,6 +98,7 @@ class Caller:
         self.move_to_what_exists(case)
         options: dict[str, Any] = {"base_url": api, "session": self.connection}
         credentials = self.credentials()
+        kind = "key" if credentials is self.keys else "session"
         headers = self.headers(credentials)
         response = case.call(**options, headers=headers)
         if response.status_code == 401 and "auth.revoked" in response.text:
@@ -98,8 +109,18 @@ class Caller:
             response,
             headers=headers,
             transport_kwargs={**options, "headers": headers},
-            excluded_checks=EXCLUDED_CHECKS,
+            excluded_checks=[*EXCLUDED_CHECKS, *([ignored_auth] if kind in self.confirmed else [])],
         )
+        if _confirms_authentication(case, response):
+            self.confirmed.add(kind)
+
+
+def _confirms_authentication(case: Case, response: AnyResponse) -> bool:
+    """Whether the check has repeated the request without credentials and with wrong ones. It does that for
+    every request that succeeds, which takes longer than all other checks. Once for each kind of credential
+    is enough: it is a property of the operation."""
+    broken_path = case.meta is not None and case.meta.is_negative_at(ParameterLocation.PATH)
+    return 200 <= response.status_code < 300 and not broken_path
 
 
 @pytest.fixture
