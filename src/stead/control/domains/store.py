@@ -286,16 +286,21 @@ async def request_check(tx: Tx, domain: str) -> None:
 async def claim_due(tx: Tx, until: datetime) -> Claim | None:
     """Lease a domain that is due. Owners take turns, and none has more than two leases at a time.
 
-    One worker at a time chooses: two would not see each other's leases.
+    One worker at a time chooses: two would not see each other's leases. They ask every second, so they wait
+    for each other only if something is due.
     """
+    is_due = "next_check_at <= $1 and (lease_until is null or lease_until <= $1)"
+    if not await tx.value(f"select exists (select from domains where {is_due})", tx.now):  # noqa: S608
+        return None
     await tx.run("select pg_advisory_xact_lock(hashtext('domains.claim'))")
     domain = await tx.value(
-        "select d.id from domains d join sites s on s.id = d.site_id"  # noqa: S608
-        " left join lateral (select count(*) as leased from domains o join sites os on os.id = o.site_id"
-        f" where o.lease_until > $1 and coalesce(os.team_id, os.account_id) = {_OWNER}) busy on true"
-        " where d.next_check_at <= $1 and (d.lease_until is null or d.lease_until <= $1)"
-        " and (s.status <> 'deleted' or d.released_at is not null) and busy.leased < $2"
-        " order by busy.leased, d.next_check_at limit 1 for update of d skip locked",
+        f"with busy as (select {_OWNER} as owner, count(*) as leased"  # noqa: S608
+        " from domains d join sites s on s.id = d.site_id where d.lease_until > $1 group by 1)"
+        " select d.id from domains d join sites s on s.id = d.site_id"
+        f" left join busy on busy.owner = {_OWNER}"
+        f" where {is_due} and (s.status <> 'deleted' or d.released_at is not null)"
+        " and coalesce(busy.leased, 0) < $2"
+        " order by coalesce(busy.leased, 0), d.next_check_at limit 1 for update of d skip locked",
         tx.now,
         _AT_ONCE,
     )
