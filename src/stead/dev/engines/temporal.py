@@ -9,6 +9,11 @@ from stead.dev.packages import Packages
 from stead.dev.supervised_program import LOOPBACK, Ports
 from stead.protocol.subjects import Program
 
+_PRAGMAS = ("--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=normal")
+"""Steps are acknowledged with half the processor time, and several times faster, than with SQLite's defaults.
+A killed server loses nothing. A power cut can take the last moments: the dispatcher finds jobs whose
+workflows are gone."""
+
 
 class Temporal(Engine):
     name: ClassVar[str] = "temporal"
@@ -51,7 +56,8 @@ class Temporal(Engine):
 
     def command(self) -> list[str]:
         instance = self.instance
-        database = ["--db-filename", str(instance.home / "temporal.db")] if instance.durable else []
+        file = str(instance.home / "temporal.db")
+        database = ["--db-filename", file, *_PRAGMAS] if instance.durable else []
         return [
             str(self.find_executable()),
             *("server", "start-dev", "--headless", "--ip", LOOPBACK, "--port", str(self.port)),
