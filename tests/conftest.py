@@ -18,6 +18,7 @@ from tests.client import Client
 from tests.engines import TEMPLATE, TestEngines, engine_addresses
 from tests.enrolled_nodes import record_node
 from tests.people import Person, make_person
+from tests.tls import share_trust
 
 pytest_plugins = ["tests.repeats", "tests.scheduling", "tests.seeds", "tests.selection.plugin", "tests.skips"]
 
@@ -34,6 +35,7 @@ UNLIMITED = (
 def pytest_configure(config: pytest.Config) -> None:
     # Programs that a shell starts in the background ignore SIGINT, and so would everything the tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    share_trust()
     if hasattr(config, "workerinput") or config.option.collectonly:
         return
     engines = config.stash[_engines] = TestEngines()

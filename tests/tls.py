@@ -1,12 +1,12 @@
 """TLS settings for clients in tests."""
 
-import ssl
 from functools import cache
 
 import httpx
+import httpx._transports.default as transports
 
 
-@cache
-def usual_context() -> ssl.SSLContext:
-    """What httpx uses by default. Reading all root certificates is slow, so clients share it."""
-    return httpx.create_ssl_context()
+def share_trust() -> None:
+    """Read the certificates of known authorities once. Otherwise httpx reads them for every client, which
+    takes longer than most requests."""
+    transports.create_ssl_context = cache(httpx.create_ssl_context)  # type: ignore[attr-defined]

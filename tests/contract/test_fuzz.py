@@ -18,8 +18,7 @@ import schemathesis
 from hypothesis import HealthCheck, seed
 from hypothesis import settings as drawing
 from schemathesis import Case as AnyCase
-from schemathesis.checks import CheckFunction, load_all_checks
-from schemathesis.core.parameters import ParameterLocation
+from schemathesis.checks import CheckContext, CheckFunction, load_all_checks
 from schemathesis.core.result import Ok
 from schemathesis.core.transport import Response as AnyResponse
 from schemathesis.pytest.lazy import get_all_tests
@@ -54,14 +53,15 @@ DRAWN = drawing(
 SESSIONS = 500
 KEYS = 5
 RESOURCES = 20
-EXCLUDED_CHECKS: list[CheckFunction] = [positive_data_acceptance]
-"""A request that fits its schema may still be refused: for the cursor of another list, say."""
+EXCLUDED_CHECKS: list[CheckFunction] = [positive_data_acceptance, ignored_auth]
+"""A request that fits its schema may still be refused: for the cursor of another list, say. Whether an
+operation ignores credentials is checked by `Caller.check_credentials`."""
 
 
 def _connection() -> requests.Session:
-    made = requests.Session()
-    made.trust_env = False  # it would look for proxies in the environment before each request
-    return made
+    session = requests.Session()
+    session.trust_env = False  # it would look for proxies in the environment before each request
+    return session
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Caller:
     addresses: Iterator[int] = field(default_factory=lambda: count(1))
     turns: Iterator[int] = field(default_factory=count)
     confirmed: set[str] = field(default_factory=set)
-    """The kinds of credential without which the operation refuses requests."""
+    """Operations that have refused requests without credentials, and with wrong ones."""
 
     def credentials(self) -> list[str]:
         """The credentials whose turn it is. Few keys are needed: hardly any request revokes them."""
@@ -98,7 +98,6 @@ class Caller:
         self.move_to_what_exists(case)
         options: dict[str, Any] = {"base_url": api, "session": self.connection}
         credentials = self.credentials()
-        kind = "key" if credentials is self.keys else "session"
         headers = self.headers(credentials)
         response = case.call(**options, headers=headers)
         if response.status_code == 401 and "auth.revoked" in response.text:
@@ -109,18 +108,17 @@ class Caller:
             response,
             headers=headers,
             transport_kwargs={**options, "headers": headers},
-            excluded_checks=[*EXCLUDED_CHECKS, *([ignored_auth] if kind in self.confirmed else [])],
+            additional_checks=[self.check_credentials],
+            excluded_checks=EXCLUDED_CHECKS,
         )
-        if _confirms_authentication(case, response):
-            self.confirmed.add(kind)
 
-
-def _confirms_authentication(case: Case, response: AnyResponse) -> bool:
-    """Whether the check has repeated the request without credentials and with wrong ones. It does that for
-    every request that succeeds, which takes longer than all other checks. Once for each kind of credential
-    is enough: it is a property of the operation."""
-    broken_path = case.meta is not None and case.meta.is_negative_at(ParameterLocation.PATH)
-    return 200 <= response.status_code < 300 and not broken_path
+    def check_credentials(self, context: CheckContext, response: AnyResponse, case: Case) -> bool | None:
+        """Repeat a request that succeeded without credentials, and with wrong ones. That takes longer than
+        all other checks, and it is a property of the operation: once it has refused both, Schemathesis
+        does not repeat it again."""
+        context.auth_enforced_operations = self.confirmed
+        result: bool | None = ignored_auth(context, response, case)
+        return result
 
 
 @pytest.fixture

@@ -30,7 +30,6 @@ from stead.shared.ids import new_id
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.node import STEADCTL
 from tests.preloaded.processes import run
-from tests.tls import usual_context
 
 Files = dict[str, str]
 _NOW = datetime.now(UTC)
@@ -55,9 +54,7 @@ class Delivery:
         sealer = Sealer.from_text(self.settings.sealing_key)
         self.desk = WorkerContext(harness.database, self.objects, sealer, None)
         self.started = _NOW
-        self.visitor = httpx.AsyncClient(
-            timeout=10, limits=httpx.Limits(max_keepalive_connections=0), verify=usual_context()
-        )
+        self.visitor = httpx.AsyncClient(timeout=10, limits=httpx.Limits(max_keepalive_connections=0))
 
     @property
     def releases(self) -> set[str]:

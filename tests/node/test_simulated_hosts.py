@@ -18,10 +18,10 @@ def hosts(tmp_path: Path) -> SimulatedHosts:
 
 def test_hosts_are_known_to_the_next_agent(hosts: SimulatedHosts, tmp_path: Path):
     for known in (hosts, SimulatedHosts(tmp_path)):
-        assert known.environment_of("b.example.com") == "env_b"
-        assert known.environment_of("other.example.com") is None
-        assert known.of("env_a") == {"a.example.com", "www.a.example.com"}
-        assert known.of("env_other") == frozenset()
+        assert known.find_environment("b.example.com") == "env_b"
+        assert known.find_environment("other.example.com") is None
+        assert known.list_hosts("env_a") == {"a.example.com", "www.a.example.com"}
+        assert known.list_hosts("env_other") == frozenset()
 
 
 def test_a_removed_host_does_not_come_back(hosts: SimulatedHosts, tmp_path: Path):
@@ -29,11 +29,11 @@ def test_a_removed_host_does_not_come_back(hosts: SimulatedHosts, tmp_path: Path
     hosts.remove("a.example.com")
     hosts.remove("b.example.com")
     for known in (hosts, SimulatedHosts(tmp_path)):
-        assert known.of("env_a") == {"www.a.example.com"}
-        assert known.of("env_b") == frozenset()
-        assert known.environment_of("a.example.com") is None
+        assert known.list_hosts("env_a") == {"www.a.example.com"}
+        assert known.list_hosts("env_b") == frozenset()
+        assert known.find_environment("a.example.com") is None
     hosts.add("a.example.com", "env_b")
-    assert SimulatedHosts(tmp_path).of("env_b") == {"a.example.com"}
+    assert SimulatedHosts(tmp_path).list_hosts("env_b") == {"a.example.com"}
 
 
 def test_a_host_that_leads_there_already_is_not_written_again(hosts: SimulatedHosts, tmp_path: Path):
@@ -42,6 +42,23 @@ def test_a_host_that_leads_there_already_is_not_written_again(hosts: SimulatedHo
     assert (tmp_path / "a.example.com").stat().st_ino == written
 
 
+def test_an_unreadable_file_does_not_keep_the_agent_from_starting(hosts: SimulatedHosts, tmp_path: Path):
+    (tmp_path / "c.example.com").write_text("{")
+    (tmp_path / "d.example.com").mkdir()
+    known = SimulatedHosts(tmp_path)
+    assert known.find_environment("c.example.com") is None
+    assert known.list_hosts("env_a") == hosts.list_hosts("env_a")
+
+
+def test_a_host_that_has_moved_stays_when_its_former_environment_ends(hosts: SimulatedHosts, tmp_path: Path):
+    hosts.add("a.example.com", "env_b")
+    for host in hosts.list_hosts("env_a"):
+        hosts.remove(host)
+    for known in (hosts, SimulatedHosts(tmp_path)):
+        assert known.list_hosts("env_a") == frozenset()
+        assert known.list_hosts("env_b") == {"a.example.com", "b.example.com"}
+
+
 def test_a_file_that_was_being_written_is_no_host(hosts: SimulatedHosts, tmp_path: Path):
     (tmp_path / ".c.example.com.tmp").write_text("{")
-    assert SimulatedHosts(tmp_path).of("env_a") == hosts.of("env_a")
+    assert SimulatedHosts(tmp_path).list_hosts("env_a") == hosts.list_hosts("env_a")

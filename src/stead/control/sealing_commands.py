@@ -1,4 +1,4 @@
-"""`steadctl keys`: the command line for what operators do with sealing keys."""
+"""`steadctl keys`: commands for operators, about sealing keys."""
 
 import asyncio
 

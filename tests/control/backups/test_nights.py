@@ -1,4 +1,4 @@
-"""Snapshots of every night: when they are queued, verified completely and reported, and their status."""
+"""Nightly snapshots: when they are queued, verified completely and reported, and their status."""
 
 from datetime import timedelta
 

@@ -8,7 +8,6 @@ from tests.faults.jobs.long_steps import object_store_stopped, signing_keys_lock
 from tests.faults.jobs.scenarios import LongStep, Refusal, Scenario
 from tests.faults.jobs.sites import MISSING_REGION, SiteUnderTest, running_site, start_job
 from tests.faults.jobs.states import SERVED
-from tests.tls import usual_context
 
 
 async def repository_site(harness: Harness) -> SiteUnderTest:
@@ -31,7 +30,7 @@ async def site_with_upload(harness: Harness) -> SiteUnderTest:
     content = b"an archive"
     path = f"/v1/sites/{site.id}/uploads"
     upload = await harness.ask("POST", path, {"size_bytes": len(content)}, status=201)
-    async with httpx.AsyncClient(verify=usual_context(), timeout=60.0) as client:
+    async with httpx.AsyncClient(timeout=60.0) as client:
         sent = await client.put(upload["url"], content=content, headers=upload["headers"])
         assert sent.is_success
     site.upload = str(upload["id"])

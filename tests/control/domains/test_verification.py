@@ -9,6 +9,7 @@ from stead.shared.clock import MovableClock
 from tests.client import code_of
 from tests.control.domains.conftest import ELSEWHERE, Harness, Site
 from tests.control.site_driver import new_domain
+from tests.patience import time_limit
 
 HOUR = timedelta(hours=1)
 
@@ -230,6 +231,9 @@ async def test_a_domain_of_a_deleted_site_is_not_looked_up_until_the_site_is_rec
     await harness.point_here(name)
     harness.clock.ahead += HOUR
     assert await harness.look_up() == 0
+    async with harness.plane.database.transaction() as tx, time_limit(10.0):
+        await tx.run("select pg_advisory_xact_lock(hashtext('domains.claim'))")
+        assert await harness.look_up() == 0, "whoever finds nothing due waits for nobody"
     await harness.run(await site.owner.post(f"/v1/sites/{site.id}/recover"))
     await harness.look_up()
     assert harness.edges.environment_of(name) == site.env

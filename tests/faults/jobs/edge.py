@@ -18,7 +18,6 @@ from stead.dev.engines.nginx import Nginx
 from stead.dev.running_stack import RunningStack
 from tests.faults.jobs.scenarios import Sight
 from tests.patience import slowdown
-from tests.tls import usual_context
 
 ANSWER_SECONDS = 60.0
 PAUSE_SECONDS = 0.1
@@ -95,7 +94,7 @@ class Visitor:
 @asynccontextmanager
 async def visiting(*visitors: Visitor, pause: float = PAUSE_SECONDS) -> AsyncIterator[httpx.AsyncClient]:
     """All visitors request their pages again and again until the block ends."""
-    async with httpx.AsyncClient(timeout=ANSWER_SECONDS * slowdown(), verify=usual_context()) as client:
+    async with httpx.AsyncClient(timeout=ANSWER_SECONDS * slowdown()) as client:
         tasks = [asyncio.create_task(visitor.visit_repeatedly(client, pause)) for visitor in visitors]
         try:
             yield client

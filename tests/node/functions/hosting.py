@@ -14,7 +14,7 @@ from stead.node.functions import places
 from stead.node.functions.bindings import AskState, Bindings
 from stead.node.functions.compilation import compile_version
 from stead.node.functions.container import FunctionsContainer
-from stead.node.functions.driver import prepare_directories, read_kind
+from stead.node.functions.driver import is_component_file, prepare_directories
 from stead.node.functions.outgoing import Outgoing
 from stead.node.functions.processes import FunctionProcesses
 from stead.node.functions.serving import Serving
@@ -62,7 +62,7 @@ class Hosting:
             site=limits.pop("site", "site_a"),
             environment=limits.pop("environment", "env_a"),
             release=release,
-            is_component=read_kind(home / "function.wasm"),
+            is_component=is_component_file(home / "function.wasm"),
             active=True,
             **limits,
         )

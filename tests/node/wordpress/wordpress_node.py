@@ -64,7 +64,6 @@ from stead.protocol.work.releases import EnsureRelease
 from stead.shared.ids import EnvironmentId, new_id
 from tests.edge.edge_harness import EdgeHarness, start_edge
 from tests.node.driver_pairs import CapturedOutput
-from tests.tls import usual_context
 
 KEY = bytes(range(32))
 REGION = "us-east"
@@ -119,7 +118,6 @@ class Site:
             headers={"host": self.host},
             cookies={"wordpress_test_cookie": "WP%20Cookie%20check"},
             timeout=60,
-            verify=usual_context(),
         )
 
     def put_script(self, name: str, code: str) -> str:

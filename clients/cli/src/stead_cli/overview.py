@@ -69,7 +69,7 @@ def overview() -> str:
     ]
     lines += ["", "Every operation of the API:"]
     lines += [
-        f"  {name:<{width}}{_shortened(commands, 108 - width)}" for name, commands in sorted(GROUPS.items())
+        f"  {name:<{width}}{_list_names(commands, 108 - width)}" for name, commands in sorted(GROUPS.items())
     ]
     lines += [
         "",
@@ -79,8 +79,8 @@ def overview() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _shortened(commands: dict[str, str], width: int) -> str:
-    """As many names as fit into a line."""
+def _list_names(commands: dict[str, str], width: int) -> str:
+    """The names, or those that fit into a line and an ellipsis."""
     names = ", ".join(commands)
     if len(names) <= width:
         return names

@@ -1,4 +1,4 @@
-"""`steadctl artifacts`: the command line for what operators do with artifacts and signing keys."""
+"""`steadctl artifacts`: commands for operators, about artifacts and signing keys."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`steadctl backups`: the command line for what operators do with backups."""
+"""`steadctl backups`: commands for operators, about backups."""
 
 import asyncio
 from typing import Annotated

@@ -27,6 +27,11 @@ _CLAIM = (
 _CLAIMS = f"select {_CLAIM} from domains d join sites s on s.id = d.site_id"  # noqa: S608 - constants only
 _IS_HELD = "(s.status <> 'deleted' or coalesce(s.recoverable_until > $1, false))"
 """A deleted site keeps its names while it can be recovered."""
+_IS_DUE = (
+    "d.next_check_at <= $1 and (d.lease_until is null or d.lease_until <= $1)"
+    " and (s.status <> 'deleted' or d.released_at is not null)"
+)
+"""Names of a deleted site wait until it is recovered or they are given up."""
 _AT_ONCE = 2
 """Names of one owner that are looked up at the same time."""
 
@@ -289,8 +294,8 @@ async def claim_due(tx: Tx, until: datetime) -> Claim | None:
     One worker at a time chooses: two would not see each other's leases. They ask every second, so they wait
     for each other only if something is due.
     """
-    is_due = "next_check_at <= $1 and (lease_until is null or lease_until <= $1)"
-    if not await tx.value(f"select exists (select from domains where {is_due})", tx.now):  # noqa: S608
+    due = f"from domains d join sites s on s.id = d.site_id where {_IS_DUE}"
+    if not await tx.value(f"select exists (select {due})", tx.now):
         return None
     await tx.run("select pg_advisory_xact_lock(hashtext('domains.claim'))")
     domain = await tx.value(
@@ -298,8 +303,7 @@ async def claim_due(tx: Tx, until: datetime) -> Claim | None:
         " from domains d join sites s on s.id = d.site_id where d.lease_until > $1 group by 1)"
         " select d.id from domains d join sites s on s.id = d.site_id"
         f" left join busy on busy.owner = {_OWNER}"
-        f" where {is_due} and (s.status <> 'deleted' or d.released_at is not null)"
-        " and coalesce(busy.leased, 0) < $2"
+        f" where {_IS_DUE} and coalesce(busy.leased, 0) < $2"
         " order by coalesce(busy.leased, 0), d.next_check_at limit 1 for update of d skip locked",
         tx.now,
         _AT_ONCE,

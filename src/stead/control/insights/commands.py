@@ -1,4 +1,4 @@
-"""`steadctl insights`: the command line for recorded data of sites, and logs and metrics of Stead."""
+"""`steadctl insights`: commands for operators, about data of sites, and logs and metrics of Stead."""
 
 import asyncio
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`steadctl nodes`: the command line for what operators do with nodes."""
+"""`steadctl nodes`: commands for operators, about nodes."""
 
 import asyncio
 import base64

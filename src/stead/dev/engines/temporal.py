@@ -10,9 +10,9 @@ from stead.dev.supervised_program import LOOPBACK, Ports
 from stead.protocol.subjects import Program
 
 _PRAGMAS = ("--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=normal")
-"""Steps are acknowledged with half the processor time, and several times faster, than with SQLite's defaults.
-A killed server loses nothing. A power cut can take the last moments: the dispatcher finds jobs whose
-workflows are gone."""
+"""Steps need half the processor time and are acknowledged several times faster than with SQLite's defaults.
+If only the server is killed, nothing is lost. After a power cut, workflows may be missing, and the dispatcher
+ends their jobs with `job.lost` or starts queued ones again; or in an older state, and steps are repeated."""
 
 
 class Temporal(Engine):

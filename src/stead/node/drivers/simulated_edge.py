@@ -1,6 +1,5 @@
 """Simulated routes and probes."""
 
-import asyncio
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -13,7 +12,6 @@ from stead.protocol.work.hosting import EnsureRoute, Probe, RemoveRoute
 class SimulatedEdge(Driver):
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
-        self._changing = asyncio.Lock()
 
     @property
     def handlers(self) -> Sequence[Handler[Any]]:
@@ -28,24 +26,22 @@ class SimulatedEdge(Driver):
         wanted = {layout.check_host(host) for host in work.hosts}
         environment = layout.check_identifier(task.environment)
         await self._simulation.simulate(EnsureRoute, task, work.hosts)
-        async with self._changing:
-            for host in sorted(wanted):
-                if self._simulation.hosts.environment_of(host) not in {None, environment}:
-                    raise Refusal("route.taken", f"{host} is answered by another environment")
-            for host in wanted:
-                self._simulation.hosts.add(host, environment)
-            self._remove_hosts(environment, but=wanted)
+        for host in sorted(wanted):
+            if self._simulation.hosts.find_environment(host) not in {None, environment}:
+                raise Refusal("route.taken", f"{host} is answered by another environment")
+        for host in wanted:
+            self._simulation.hosts.add(host, environment)
+        self._remove_hosts(environment, but=wanted)
 
     async def remove_route(self, task: Assignment, _: RemoveRoute) -> None:
         environment = layout.check_identifier(task.environment)
         await self._simulation.simulate(RemoveRoute, task)
-        async with self._changing:
-            self._remove_hosts(environment)
+        self._remove_hosts(environment)
 
     async def probe(self, task: Assignment, wanted: Probe) -> None:
         host, path, status = layout.check_host(wanted.host), wanted.path, wanted.status
         await self._simulation.simulate(Probe, task, [host])
-        environment = self._simulation.hosts.environment_of(host)
+        environment = self._simulation.hosts.find_environment(host)
         if environment is None or not self._simulation.has_environment(environment):
             raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered 404 (simulated)")
         if wanted.release and not (self._simulation.releases / layout.release_name(wanted.release)).exists():
@@ -53,6 +49,6 @@ class SimulatedEdge(Driver):
         await task.output.say(f"probe: GET {path} of {host} would be answered {status or 200} (simulated)")
 
     def _remove_hosts(self, environment: str, but: Collection[str] = ()) -> None:
-        for host in self._simulation.hosts.of(environment):
+        for host in self._simulation.hosts.list_hosts(environment):
             if host not in but:
                 self._simulation.hosts.remove(host)

@@ -4,8 +4,11 @@ from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
+import structlog
 
 from stead.node.drivers import layout
+
+log = structlog.get_logger()
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -21,20 +24,28 @@ class SimulatedHosts:
         self._environments: dict[str, str] = {}
         self._hosts: dict[str, set[str]] = {}
         for host in layout.list_names(directory):
-            record = msgspec.json.decode((directory / host).read_bytes(), type=_Record)
-            self._remember(host, record.environment)
+            try:
+                record = msgspec.json.decode((directory / host).read_bytes(), type=_Record)
+            except (OSError, msgspec.DecodeError) as error:
+                # Simulated sites must not keep the agent of live sites from starting.
+                log.warning("simulator.host_unreadable", host=host, error=type(error).__name__)
+            else:
+                self._remember(host, record.environment)
 
-    def environment_of(self, host: str) -> str | None:
+    def find_environment(self, host: str) -> str | None:
         return self._environments.get(host)
 
-    def of(self, environment: str) -> Collection[str]:
+    def list_hosts(self, environment: str) -> Collection[str]:
         return frozenset(self._hosts.get(environment, ()))
 
     def add(self, host: str, environment: str) -> None:
-        """Let the environment answer a host that none answers yet, or that it answers already."""
-        if self.environment_of(host) == environment:
+        """Route a host to an environment. If another one had it, it no longer has."""
+        known = self.find_environment(host)
+        if known == environment:
             return
         layout.write_file(self._directory / host, msgspec.json.encode(_Record(environment)), mode=0o600)
+        if known is not None:
+            self._hosts[known].discard(host)
         self._remember(host, environment)
 
     def remove(self, host: str) -> None:

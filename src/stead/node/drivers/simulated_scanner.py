@@ -41,7 +41,7 @@ class SimulatedScanner(Driver):
         await self._simulation.simulate(ScanEnvironment, task)
         require_environment(path)
         await task.output.say("simulator: SIMULATION: nothing was scanned")
-        hosts = {*work.hosts, *self._simulation.hosts.of(task.environment)}
+        hosts = {*work.hosts, *self._simulation.hosts.list_hosts(task.environment)}
         infected = any(host.startswith(SIMULATED_MALWARE) for host in hosts)
         held = self._list_held(path)
         found = Finding(SIMULATED_FILE, SIMULATED_SHA256, "simulated_malware", "simulator", "line 1", 64)

@@ -53,7 +53,7 @@ class Simulation:
 
     def _must_fail(self, tag: str, task: Assignment, hosts: Sequence[str]) -> bool:
         label = f"fail-at-{tag.replace('_', '-')}"
-        known = {*hosts, *self.hosts.of(task.environment)}
+        known = {*hosts, *self.hosts.list_hosts(task.environment)}
         return (
             tag in self._behaviour.fail_at
             or any(label in host.split(".") for host in known)

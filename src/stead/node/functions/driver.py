@@ -91,7 +91,7 @@ class FunctionsDriver(Driver):
         module = places.module_file(self._data, release)
         if not module.is_file():
             raise Refusal(UNHEALTHY, "the artifact contains no function.wasm")
-        spec = _build_spec(task, work, release, is_component=await run_in_thread(read_kind, module))
+        spec = _build_spec(task, work, release, is_component=await run_in_thread(is_component_file, module))
         self._store(spec, dict(work.secrets))
         await self._releases.add_to_list(self._data / "environments" / task.environment, work.release)
         await task.output.say("functions: compiling and starting the function")
@@ -233,7 +233,7 @@ def prepare_directories(data: Path) -> None:
         directory.chmod(mode)
 
 
-def read_kind(module: Path) -> bool:
+def is_component_file(module: Path) -> bool:
     """Whether the file is a component, and not a core module."""
     with module.open("rb") as file:
         return guest_kinds.is_component(file.read(8))

@@ -15,6 +15,7 @@ WORKERS_PER_SITE = 32
 SITE_MEMORY_MB = 2048
 """How much memory the processes of a site may use together, if all use what they may."""
 WAIT_SECONDS = 30.0
+"""How long a version waits for room before its requests are refused."""
 CHECK_SECONDS = 0.05
 LOOKS_PER_CHECK = 4
 """How often the versions of a tenant that wait look for room in this time, all together. One program looks at
@@ -22,6 +23,8 @@ the processes of all tenants."""
 
 
 class ProcessRoom:
+    """Decides when a version may start another process, and which process ends for it."""
+
     def __init__(
         self,
         most_workers: int,
@@ -51,7 +54,7 @@ class ProcessRoom:
             if not self._waiting[tenant]:
                 del self._waiting[tenant]
 
-    def has_room_now(self, served: ServedVersion, refused: dict[str, int]) -> bool:
+    def try_make_room(self, served: ServedVersion, refused: dict[str, int]) -> bool:
         """`refused` says how much memory was too much for a site a moment ago, so that it is asked once for
         all its versions."""
         spec = served.spec

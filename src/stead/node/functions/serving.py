@@ -111,7 +111,7 @@ class Serving:
                 for worker in list(served.workers.values()):
                     self._check_overrun(served, worker, now)
                 if self._is_current(served):
-                    if served.is_short_of_workers(now) and self._process_room.has_room_now(served, refused):
+                    if served.is_short_of_workers(now) and self._process_room.try_make_room(served, refused):
                         self._begin_worker(served)
                 elif served.is_closed or not has_waiting(served.listening):
                     self._end_idle_workers(served)
