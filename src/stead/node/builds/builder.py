@@ -115,7 +115,8 @@ class StaticBuilder(Driver):
         await self.report_rules(workspace, built, site, log)
         layer = workspace.directory / "layer"
         packed = await run_in_thread(_pack, site, layer)
-        await log.say(f"{packed.files} files, {packed.content_bytes} bytes, packed into {packed.size}")
+        files = "1 file" if packed.files == 1 else f"{packed.files} files"
+        await log.say(f"{files}, {packed.content_bytes} bytes; {packed.size} bytes when packed")
         await _upload(layer, wanted.layer_url)
         php = await run_in_thread(self.read_php_requirements, site)
         return _result(packed, commit, php, built.source_digest)
