@@ -8,9 +8,9 @@ from typing import Any
 from stead.control.jobs.definition import Workflow
 from tests.selection.selection import Case, current_selection
 
-ALWAYS = frozenset({"build.run", "deployment.deploy", "job.cache_purge"})
+ALWAYS = frozenset({"build.run", "deployment.deploy", "job.cache_purge", "malware.scan"})
 """Every test has at least one case of these kinds: they have a step that takes long, steps of each sort with
-their undo, and a job that asks no node."""
+their undo, a job that asks no node, and steps without which a job goes on."""
 
 NO_FAULTS = frozenset({"case", "harness", "live", "undisturbed"})
 """What tests ask for beside the fixture of their fault."""
