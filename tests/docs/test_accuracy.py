@@ -41,6 +41,7 @@ REQUEST = re.compile(
 EXAMPLE_ID = re.compile(r"[a-z]+_[0-9a-z]{26}|[0-9a-f]{32}")
 METRIC = re.compile(r"\bstead_[a-z_]+_(?:total|seconds|bytes|waiting|running|skipped|connected|up)\b")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+REASON = re.compile(r"[\"'`](function_[a-z_]+)[\"'`]")
 SOURCE_FILE = re.compile(r"`((?:src|tests|migrations|monitoring|bench)/[\w./-]+)`")
 
 NEED_NO_DOCUMENTATION = {
@@ -193,6 +194,20 @@ def matches(segments: list[str], declared: list[str]) -> bool:
 def test_every_metric_of_a_page_is_declared(page: Path):
     declared = {name for metric in all_declared() for name in (metric.name, *series_names(metric))}
     assert set(METRIC.findall(page.read_text())) <= declared
+
+
+def test_every_reason_of_a_failed_function_is_documented():
+    sources = [
+        *(ROOT / "src/stead/node/functions").rglob("*.py"),
+        *(ROOT / "src/stead/edge/lua").rglob("*.lua"),
+    ]
+    # The compiler refuses with it, and no visitor gets it.
+    reasons = {reason for source in sources for reason in REASON.findall(source.read_text())} - {
+        "function_invalid"
+    }
+    documented = set(REASON.findall((ROOT / "docs" / "functions.md").read_text()))
+    assert "function_time_limit" in reasons
+    assert reasons <= documented
 
 
 @each_page

@@ -115,6 +115,24 @@ async def test_a_function_that_sleeps_is_killed(host: Hosting, neighbour: Functi
     await _still_answers(host, neighbour)
 
 
+async def test_a_function_that_waits_too_long_for_its_host_has_reached_its_time_limit(
+    host: Hosting, neighbour: FunctionSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def answer_late(spec: FunctionSpec, question: dict[str, Any]) -> dict[str, Any]:
+        await asyncio.sleep(2 * spec.wall_ms / 1000)
+        return {"ok": 1}
+
+    spec = await host.serve(asking("kv.get", {"binding": "STORE", "key": "a"}))
+    monkeypatch.setattr(host.serving, "_answer", answer_late)
+    seen = await host.ask(spec)
+    # On a busy machine its process is killed before it has ended the function itself.
+    if seen is not None:
+        assert (seen.status, seen.reason) == (503, "function_time_limit")
+    assert await host.first_reason_of(spec) == "function_time_limit"
+    monkeypatch.undo()
+    await _still_answers(host, neighbour)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 async def test_an_answer_that_is_no_response_is_not_sent(name: str, host: Hosting) -> None:
     content, reason = REFUSED[name]

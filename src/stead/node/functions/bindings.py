@@ -58,7 +58,7 @@ class Bindings:
     async def answer(self, spec: FunctionSpec, question: dict[str, Any]) -> dict[str, Any]:
         """Never raises: the function gets an error with a code."""
         op = str(question.get("op", ""))
-        until = time.monotonic() + _seconds_left(question)
+        until = time.monotonic() + seconds_left(question)
         try:
             async with asyncio.timeout(until - time.monotonic()):
                 return await self._answer(spec, op, dict(question["arg"]), question)
@@ -131,7 +131,8 @@ class Bindings:
         return {"ok": answer, "subrequests": used}
 
 
-def _seconds_left(question: dict[str, Any]) -> float:
+def seconds_left(question: dict[str, Any]) -> float:
+    """How long the request that asks may still take, according to its process."""
     try:
         return max(0.001, min(float(question.get("left_ms", 0)) / 1000, 30.0))
     except (ValueError, TypeError, OverflowError):

@@ -14,16 +14,20 @@ import structlog
 from msgspec.structs import replace
 
 from stead.node.functions import places
+from stead.node.functions.bindings import seconds_left
 from stead.node.functions.body_room import BodyRoom
 from stead.node.functions.process_room import CHECK_SECONDS, SITE_MEMORY_MB, ProcessRoom
 from stead.node.functions.processes import FunctionProcess, FunctionProcesses, ProcessEnded
 from stead.node.functions.sandbox.exchange import refuse
+from stead.node.functions.sandbox.host_calls import ANSWER_GRACE_SECONDS
 from stead.node.functions.served_version import FunctionRefused, ServedVersion, build_settings
 from stead.node.functions.spec import FunctionSpec
 from stead.node.hosting.listening_socket import has_waiting, refuse_waiting
 
 READY_SECONDS = 30.0
 RETRY_SECONDS = 1.0
+LAST_REPORT_SECONDS = 1.0
+"""How long the report of a process that has ended is read."""
 
 log = structlog.get_logger()
 
@@ -235,6 +239,8 @@ class Serving:
                 reading = asyncio.create_task(worker.receive_length())
                 await asyncio.wait({reading, ended}, return_when=asyncio.FIRST_COMPLETED)
                 if not reading.done():
+                    await asyncio.wait({reading}, timeout=LAST_REPORT_SECONDS)
+                if not reading.done():
                     reading.cancel()
                     break
                 async with self._body_room.hold(served.spec.site, length := reading.result()):
@@ -258,7 +264,11 @@ class Serving:
     ) -> None:
         served.last_used = time.monotonic()
         if "op" in message:
-            await worker.send(await self._answer(served.spec, message))
+            waits_until = time.monotonic() + seconds_left(message) + ANSWER_GRACE_SECONDS
+            answer = await self._answer(served.spec, message)
+            # Later, the process reports that its request has failed, and ends. Sending would lose its report.
+            if time.monotonic() < waits_until:
+                await worker.send(answer)
         else:
             self._report(served.spec, message)
 

@@ -280,7 +280,7 @@ class Worker:
                 used += f"{SUBREQUESTS}: {self._host.subrequests}\r\n"
             return build_response(answer, MAX_RESPONSE, used)
         except HostUnavailable:
-            raise GuestFailed("function_started_atlimit") from None
+            raise GuestFailed("function_time_limit") from None
         finally:
             self._ticker.end(cpu or time.process_time(), has_failed=not keep)
             self._handled += 1
