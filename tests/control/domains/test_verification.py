@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from datetime import timedelta
 
+from stead.control.domains.proof import Finding
 from stead.control.domains.rules import GIVE_UP
 from stead.shared.clock import MovableClock
 from tests.client import code_of
@@ -173,8 +174,6 @@ async def test_owners_take_turns_however_many_names_one_has(harness: Harness):
         async def check(self, claim, _needed):
             order.append(claim.owner)
             await asyncio.sleep(0.05)
-            from stead.control.domains.proof import Finding
-
             return Finding(False, reason="not now")
 
     verifier = harness.verifier(checker=Recorder())
@@ -228,12 +227,35 @@ async def test_a_domain_of_a_deleted_site_is_not_looked_up_until_the_site_is_rec
     site: Site = await harness.create_site(name)
     await harness.look_up()
     await harness.delete(site)
+    row = await harness.row("select next_check_at from domains where hostname = $1", name)
+    assert row[0] is None, "names that wait for a recovery are not read every second"
     await harness.point_here(name)
     harness.clock.ahead += HOUR
     assert await harness.look_up() == 0
-    async with harness.plane.database.transaction() as tx, time_limit(10.0):
-        await tx.run("select pg_advisory_xact_lock(hashtext('domains.claim'))")
-        assert await harness.look_up() == 0, "whoever finds nothing due waits for nobody"
     await harness.run(await site.owner.post(f"/v1/sites/{site.id}/recover"))
     await harness.look_up()
     assert harness.edges.environment_of(name) == site.env
+
+
+async def test_whoever_finds_nothing_to_lease_waits_for_nobody(harness: Harness):
+    """Also if names are due whose owner has all its leases: one owner could keep every worker waiting."""
+    crowd = await harness.create_site()
+    for _ in range(4):
+        assert (await crowd.attach(new_domain())).status_code == 202
+    looking, may_end = asyncio.Semaphore(0), asyncio.Event()
+
+    class Slow:
+        async def check(self, _claim, _needed):
+            looking.release()
+            await may_end.wait()
+            return Finding(False, reason="not now")
+
+    async with asyncio.TaskGroup() as group, time_limit(30.0):
+        for _ in range(2):
+            group.create_task(harness.verifier(checker=Slow()).process_due())
+        for _ in range(2):
+            await looking.acquire()
+        async with harness.plane.database.transaction() as tx:
+            await tx.run("select pg_advisory_xact_lock(hashtext('domains.claim'))")
+            assert await harness.look_up() == 0
+        may_end.set()

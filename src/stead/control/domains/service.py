@@ -217,6 +217,16 @@ async def release_site(tx: Tx, site: str) -> None:
         await release(tx, claim, withdraw=False)
 
 
+async def stop_checks(tx: Tx, site: str) -> None:
+    """Do not look pending names of a deleted site up: many of them would be in the way of others."""
+    await store.stop_checks(tx, site)
+
+
+async def resume_checks(tx: Tx, site: str) -> None:
+    """Look pending names of a recovered site up again."""
+    await store.resume_checks(tx, site)
+
+
 async def remove_certificates(tx: Tx, site: str) -> None:
     """For a site that was deleted. It keeps its names."""
     for claim in await store.list_claims_of_site(tx, site):

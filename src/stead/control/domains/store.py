@@ -27,13 +27,18 @@ _CLAIM = (
 _CLAIMS = f"select {_CLAIM} from domains d join sites s on s.id = d.site_id"  # noqa: S608 - constants only
 _IS_HELD = "(s.status <> 'deleted' or coalesce(s.recoverable_until > $1, false))"
 """A deleted site keeps its names while it can be recovered."""
-_IS_DUE = (
-    "d.next_check_at <= $1 and (d.lease_until is null or d.lease_until <= $1)"
-    " and (s.status <> 'deleted' or d.released_at is not null)"
-)
-"""Names of a deleted site wait until it is recovered or they are given up."""
 _AT_ONCE = 2
 """Names of one owner that are looked up at the same time."""
+_BUSY = (
+    f"with busy as (select {_OWNER} as owner, count(*) as leased"  # noqa: S608 - constants only
+    " from domains d join sites s on s.id = d.site_id where d.lease_until > $1 group by 1)"
+)
+_DUE = (
+    f"from domains d join sites s on s.id = d.site_id left join busy on busy.owner = {_OWNER}"
+    " where d.next_check_at <= $1 and (d.lease_until is null or d.lease_until <= $1)"
+    " and (s.status <> 'deleted' or d.released_at is not null) and coalesce(busy.leased, 0) < $2"
+)
+"""Domains that may be leased now, after `_BUSY`."""
 
 
 class DomainRow(NamedTuple):
@@ -288,22 +293,33 @@ async def request_check(tx: Tx, domain: str) -> None:
     )
 
 
+async def stop_checks(tx: Tx, site: str) -> None:
+    await tx.run(
+        "update domains set next_check_at = null where site_id = $1 and status = 'pending'"
+        " and released_at is null",
+        site,
+    )
+
+
+async def resume_checks(tx: Tx, site: str) -> None:
+    await tx.run(
+        "update domains set next_check_at = $2 where site_id = $1 and status = 'pending'"
+        " and released_at is null",
+        *(site, tx.now),
+    )
+
+
 async def claim_due(tx: Tx, until: datetime) -> Claim | None:
     """Lease a domain that is due. Owners take turns, and none has more than two leases at a time.
 
     One worker at a time chooses: two would not see each other's leases. They ask every second, so they wait
-    for each other only if something is due.
+    for each other only if there is something to lease.
     """
-    due = f"from domains d join sites s on s.id = d.site_id where {_IS_DUE}"
-    if not await tx.value(f"select exists (select {due})", tx.now):
+    if not await tx.value(f"{_BUSY} select exists (select {_DUE})", tx.now, _AT_ONCE):
         return None
     await tx.run("select pg_advisory_xact_lock(hashtext('domains.claim'))")
     domain = await tx.value(
-        f"with busy as (select {_OWNER} as owner, count(*) as leased"  # noqa: S608
-        " from domains d join sites s on s.id = d.site_id where d.lease_until > $1 group by 1)"
-        " select d.id from domains d join sites s on s.id = d.site_id"
-        f" left join busy on busy.owner = {_OWNER}"
-        f" where {_IS_DUE} and coalesce(busy.leased, 0) < $2"
+        f"{_BUSY} select d.id {_DUE}"
         " order by coalesce(busy.leased, 0), d.next_check_at limit 1 for update of d skip locked",
         tx.now,
         _AT_ONCE,

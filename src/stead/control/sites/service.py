@@ -201,6 +201,7 @@ async def recover(tx: Tx, site: VisibleSite, *, verify_domains: bool) -> JobView
         mode = (await get_facts(tx, site.id)).mode
         claim = NewClaim(site.domain, site.id, production.id, site.owner, mode, is_primary=True)
         await domains.claim_name(tx, claim, verify=verify_domains)
+    await domains.resume_checks(tx, site.id)
     # Deleted environments are not announced to the edges, so production must not stay deleted.
     await environments.set_status(tx, production.id, "provisioning")
     work = SiteWork(recoverable_until=site.recoverable_until)

@@ -212,6 +212,7 @@ async def _finish_deletion(tx: Tx, job: SiteJob) -> None:
     if not await store.set_status(tx, job.site_id, "deleted", after=("deleting",), recoverable_until=until):
         raise Refused(SiteBusy.code, "The site is not being deleted any more.")
     await environments.set_status(tx, environment.id, "deleted")
+    await domains.stop_checks(tx, job.site_id)
     await domains.remove_certificates(tx, job.site_id)
     for host in (environment.subdomain, *await environments.delete_with_site(tx, job.site_id)):
         await certificates.remove_certificate(tx, host)
@@ -254,6 +255,7 @@ async def _recovery_failed(tx: Tx, job: SiteJob, reason: str) -> None:
     ):
         await environments.set_status(tx, environment.id, "deleted")
         await environments.delete_with_site(tx, job.site_id)
+        await domains.stop_checks(tx, job.site_id)
     await sites.publish_job_event(tx, job, SITE_RECOVERY_FAILED, reason=reason)
 
 
