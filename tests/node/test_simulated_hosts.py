@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from stead.node.drivers import layout
 from stead.node.drivers.simulated_hosts import SimulatedHosts
 
 
@@ -42,12 +43,27 @@ def test_a_host_that_leads_there_already_is_not_written_again(hosts: SimulatedHo
     assert (tmp_path / "a.example.com").stat().st_ino == written
 
 
-def test_an_unreadable_file_does_not_keep_the_agent_from_starting(hosts: SimulatedHosts, tmp_path: Path):
+def test_a_damaged_file_is_removed_when_the_agent_starts(hosts: SimulatedHosts, tmp_path: Path):
     (tmp_path / "c.example.com").write_text("{")
-    (tmp_path / "d.example.com").mkdir()
     known = SimulatedHosts(tmp_path)
     assert known.find_environment("c.example.com") is None
     assert known.list_hosts("env_a") == hosts.list_hosts("env_a")
+    assert not (tmp_path / "c.example.com").exists()
+
+
+def test_a_host_that_could_not_be_written_is_free(
+    hosts: SimulatedHosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(_: Path) -> None:
+        raise OSError
+
+    monkeypatch.setattr(layout, "sync_directory", fail)
+    for host in ("a.example.com", "new.example.com"):
+        with pytest.raises(OSError):
+            hosts.add(host, "env_b")
+        for known in (hosts, SimulatedHosts(tmp_path)):
+            assert known.find_environment(host) is None
+            assert known.list_hosts("env_b") == {"b.example.com"}
 
 
 def test_a_host_that_has_moved_stays_when_its_former_environment_ends(hosts: SimulatedHosts, tmp_path: Path):

@@ -1,1 +1,1 @@
-"""The drivers of a node, one file per engine. The simulator is one of them."""
+"""The drivers of a node, one file per engine. The simulator has drivers of its own: `simulator.py`."""

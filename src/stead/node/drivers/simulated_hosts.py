@@ -24,11 +24,13 @@ class SimulatedHosts:
         self._environments: dict[str, str] = {}
         self._hosts: dict[str, set[str]] = {}
         for host in layout.list_names(directory):
+            content = (directory / host).read_bytes()
             try:
-                record = msgspec.json.decode((directory / host).read_bytes(), type=_Record)
-            except (OSError, msgspec.DecodeError) as error:
-                # Simulated sites must not keep the agent of live sites from starting.
-                log.warning("simulator.host_unreadable", host=host, error=type(error).__name__)
+                record = msgspec.json.decode(content, type=_Record)
+            except msgspec.DecodeError:
+                # Simulated sites must not keep the agent of live sites from starting. The host is free again.
+                log.warning("simulator.host_unreadable", host=host)
+                self.remove(host)
             else:
                 self._remember(host, record.environment)
 
@@ -43,7 +45,12 @@ class SimulatedHosts:
         known = self.find_environment(host)
         if known == environment:
             return
-        layout.write_file(self._directory / host, msgspec.json.encode(_Record(environment)), mode=0o600)
+        try:
+            layout.write_file(self._directory / host, msgspec.json.encode(_Record(environment)), mode=0o600)
+        except OSError:
+            # It may have been written. The next agent must not know more than this one.
+            self.remove(host)
+            raise
         if known is not None:
             self._hosts[known].discard(host)
         self._remember(host, environment)
