@@ -10,8 +10,9 @@ import pytest
 
 from stead.artifacts.packer import pack_layer
 from stead.control.features import FEATURES, NAMES, all_operations
+from tests.faults.jobs.rotation import ALWAYS
 from tests.scheduling import unit_of
-from tests.selection.history import LANDED, ROOT, Change
+from tests.selection.history import LANDED, ROOT, Change, change_since
 from tests.selection.reach import Reach, list_test_files, source_of
 from tests.selection.selection import PARTS, SLOW_CASES, Case, Selection, case_of, part_of
 
@@ -197,3 +198,8 @@ def test_the_smallest_selection_leaves_a_case_for_every_test_of_faults() -> None
         check=False,
     )
     assert found.returncode == 0, found.stdout[-2000:]
+    kinds = {each.name for feature in FEATURES for each in feature.workflows}
+    executed = {kind for kind in kinds if f"[{kind}-" in found.stdout}
+    # Uncommitted changes select more.
+    if not change_since("HEAD", "for the test").files:
+        assert executed == ALWAYS
