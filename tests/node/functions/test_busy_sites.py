@@ -138,11 +138,13 @@ async def test_a_process_is_killed_also_when_the_first_process_is_busy(host: Hos
 
 
 def test_questions_are_spread_after_a_burst() -> None:
-    pace = Pace(rate=100.0, burst=10)
-    delays = [pace.take() for _ in range(60)]
-    assert all(delay <= 0 for delay in delays[:10])
+    pace = Pace(rate=128.0, burst=16)
+    delays = [pace.take(100.0) for _ in range(80)]
+    assert all(delay <= 0 for delay in delays[:16])
     assert delays == sorted(delays)
-    assert 0.3 < delays[-1] <= 0.5
+    assert delays[-1] == 64 / 128
+    assert pace.take(100.5) == 1 / 128
+    assert pace.take(200.0) < 0, "the burst is available again"
 
 
 async def test_an_answer_that_comes_too_late_is_not_given_to_the_next_request() -> None:

@@ -33,9 +33,8 @@ class Pace:
         self._step, self._slack = 1 / rate, burst / rate
         self._next = 0.0
 
-    def take(self) -> float:
+    def take(self, now: float) -> float:
         """How long the next one has to wait."""
-        now = time.monotonic()
         self._next = max(self._next, now - self._slack) + self._step
         return self._next - now
 
@@ -58,7 +57,7 @@ class StateClient:
         )
         try:
             async with asyncio.timeout(ANSWER_SECONDS), self._sites[spec.site], self._places:
-                if (delay := self._pace.take()) > 0:
+                if (delay := self._pace.take(time.monotonic())) > 0:
                     await asyncio.sleep(delay)
                 return await self._exchange(question)
         except (nats.errors.Error, OSError, TimeoutError, msgspec.MsgspecError):
