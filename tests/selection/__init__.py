@@ -5,6 +5,6 @@ of several parts of the rest. The parts take turns with the commits, so that all
 landings.
 
 A broad change, such as one of the database schema, reaches most tests. They take longer together than a
-landing may, so only those that have changed or test a changed package always run, and half of the others take
-turns.
+landing may, so only those that have changed or test a changed package always run, and a quarter of the others
+takes its turn.
 """

@@ -14,9 +14,8 @@ from tests.selection.history import Change, NoHistory, change_since, find_change
 from tests.selection.reach import Reach, source_of
 
 PARTS = 4
-PARTS_OF_A_BROAD_CHANGE = 2
-PARTS_OF_A_SWEEPING_CHANGE = 1
-"""Of a change that reaches most tests, only a part runs: all of them take longer than a landing may."""
+"""Of a change that reaches most tests, the part of the last commit runs: all of them take longer than a
+landing may."""
 CHANGED = "changed"
 VARIABLE = "STEAD_TEST_SELECTION"
 """Contains the seed for the workers of xdist, so that all of them select the same tests."""
@@ -132,10 +131,7 @@ def make_selection(wanted: str) -> Selection | None:
 
 def _turns(change: Change, reach: Reach) -> range:
     """The numbers of the commits whose part of the other tests runs."""
-    if not reach.broad:
-        return change.commits
-    last = change.commits[-1]
-    return range(last, last - (PARTS_OF_A_SWEEPING_CHANGE if reach.sweeping else PARTS_OF_A_BROAD_CHANGE), -1)
+    return change.commits[-1:] if reach.broad else change.commits
 
 
 def part_of(unit: str, case: str = "") -> int:

@@ -1,6 +1,6 @@
 """Which workflows the fault suite executes: all of them, or with `--select` those of features that changed
 and a rotating part of the others (see `tests/selection`). When most has changed, every step of these meets
-half of the faults, in turn."""
+a quarter of the faults, in turn."""
 
 from collections.abc import Collection
 from typing import Any
