@@ -17,6 +17,8 @@ from .tracing import RecordedCalls, Trace
 MAX_SUBREQUESTS = 32
 MAX_DEPTH = 4
 MAX_LOG_BYTES = 64 << 10
+ANSWER_GRACE_SECONDS = 0.05
+"""How long a process waits for an answer of its host after the time of its request is over."""
 MAX_RANDOM_BYTES = 65_536
 MAX_ARGUMENT, MAX_SENT_HEADERS = 15 << 20, 100
 _HASHES = {"SHA-1": "sha1", "SHA-256": "sha256", "SHA-384": "sha384", "SHA-512": "sha512"}
@@ -127,7 +129,7 @@ class HostCalls:
         if self._trace is not None:
             about["traceparent"] = self._trace.header
         try:
-            self._channel.settimeout(left + 0.05)
+            self._channel.settimeout(left + ANSWER_GRACE_SECONDS)
             messages.send(self._channel, {"op": op, "arg": arg, **about})
             answer = messages.receive(self._channel)
         except (OSError, messages.ChannelClosed):
