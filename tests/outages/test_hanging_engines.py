@@ -3,8 +3,10 @@ answers nothing. Nobody notices except jobs, which wait. Nothing is lost, and no
 
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -19,8 +21,9 @@ from tests.delivery.delivery import Delivery, Site
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.programs import until
 from tests.outages.test_nats_lost_its_data import shown_site, visited
-from tests.patience import time_limit
+from tests.patience import Patience, time_limit
 
+STOP_SECONDS = 10.0
 ANSWER_SECONDS = 15.0
 """Within this, everything that needs the engine that hangs is answered."""
 
@@ -31,9 +34,19 @@ def hanging(harness: Harness, engine: type[Engine]) -> Iterator[None]:
     assert process is not None
     os.kill(process.pid, signal.SIGSTOP)
     try:
+        # On a busy machine its other threads go on until the one that got the signal was scheduled.
+        limit = Patience(STOP_SECONDS)
+        while not _is_stopped(process.pid):
+            assert not limit.is_over, f"{engine.name} goes on"
+            time.sleep(0.001)
         yield
     finally:
         os.kill(process.pid, signal.SIGCONT)
+
+
+def _is_stopped(pid: int) -> bool:
+    threads = Path(f"/proc/{pid}/task").glob("*/stat")
+    return all(thread.read_text().rpartition(")")[2].split()[0] == "T" for thread in threads)
 
 
 class Health:
