@@ -40,6 +40,7 @@ from tests.edges.network import Network, network
 from tests.edges.wire import Wire
 from tests.faults.jobs.harness import PLAN
 from tests.faults.jobs.programs import until
+from tests.patience import slowdown
 from tests.preloaded.processes import preloaded_programs
 
 NODES = ("edge-a", "edge-b")
@@ -140,7 +141,8 @@ class Region:
 
     async def tell(self, records: dict[str, EdgeRecord | None]) -> None:
         """Returns when both edges go by it."""
-        await self.edges.wait_until_applied(LOCAL_REGION, NODES, await self.edges.put(records), APPLIED_BOUND)
+        revision = await self.edges.put(records)
+        await self.edges.wait_until_applied(LOCAL_REGION, NODES, revision, APPLIED_BOUND * slowdown())
 
     async def sql(self, statement: str, *args: object) -> list[Any]:
         connection: Any = await asyncpg.connect(self.stack[Postgres].url)
@@ -165,7 +167,8 @@ class Region:
         async def at_the_end() -> bool:
             try:
                 last = await self.edges.last_revision()
-                await self.edges.wait_until_applied(LOCAL_REGION, NODES, last, within=APPLIED_BOUND)
+                within = APPLIED_BOUND * slowdown()
+                await self.edges.wait_until_applied(LOCAL_REGION, NODES, last, within)
             except FeedUnavailable:
                 return False
             return True
