@@ -219,12 +219,12 @@ async def release_site(tx: Tx, site: str) -> None:
 
 async def stop_checks(tx: Tx, site: str) -> None:
     """Do not look pending names of a deleted site up: many of them would be in the way of others."""
-    await store.stop_checks(tx, site)
+    await store.schedule_checks(tx, site, None)
 
 
 async def resume_checks(tx: Tx, site: str) -> None:
     """Look pending names of a recovered site up again."""
-    await store.resume_checks(tx, site)
+    await store.schedule_checks(tx, site, tx.now)
 
 
 async def remove_certificates(tx: Tx, site: str) -> None:

@@ -293,19 +293,13 @@ async def request_check(tx: Tx, domain: str) -> None:
     )
 
 
-async def stop_checks(tx: Tx, site: str) -> None:
-    await tx.run(
-        "update domains set next_check_at = null where site_id = $1 and status = 'pending'"
-        " and released_at is null",
-        site,
-    )
-
-
-async def resume_checks(tx: Tx, site: str) -> None:
+async def schedule_checks(tx: Tx, site: str, at: datetime | None) -> None:
+    """Of the pending names of a site. None: they are not looked up."""
     await tx.run(
         "update domains set next_check_at = $2 where site_id = $1 and status = 'pending'"
         " and released_at is null",
-        *(site, tx.now),
+        site,
+        at,
     )
 
 
