@@ -12,6 +12,7 @@ import httpx
 import msgspec
 
 from stead.control.settings import Settings
+from stead.dev.subprocesses import Streams, spawn
 from tests.patience import Patience
 
 READY_SECONDS = 30
@@ -26,11 +27,11 @@ def serving(settings: Settings, log: Path, program: str = "stead.steadctl") -> I
     given = msgspec.to_builtins(msgspec.structs.replace(settings, base_url=address))
     environment = {f"STEAD_{name.upper()}": str(value) for name, value in given.items()}
     with log.open("wb") as output:
-        process = subprocess.Popen(
+        process = spawn(
             [sys.executable, "-m", program, "api"],
+            streams=Streams(subprocess.DEVNULL, output, subprocess.STDOUT),
             env={**os.environ, **environment},
-            stdout=output,
-            stderr=subprocess.STDOUT,
+            cwd=Path.cwd(),
         )
     try:
         _wait_until_ready(process, address, log)
