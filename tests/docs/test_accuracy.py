@@ -29,6 +29,7 @@ PAGES = sorted(
     key=lambda page: page.name,
 )
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+CONTINUATIONS = {"insights-examples.md"}  # linked from the page that they belong to
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 VARIABLE = re.compile(r"\bSTEAD_[A-Z0-9_]*[A-Z0-9]\b(?!_?…)")
@@ -227,6 +228,12 @@ def test_every_link_of_a_page_leads_somewhere(page: Path):
         if not target.exists() or (anchor and anchor not in anchors_of(target)):
             broken.append(link)
     assert broken == []
+
+
+def test_the_readme_lists_every_document():
+    listed = set(LINK.findall((ROOT / "README.md").read_text()))
+    missing = {page.name for page in PAGES if str(page.relative_to(ROOT)) not in listed}
+    assert missing == {"README.md", *CONTINUATIONS}
 
 
 def test_no_table_has_a_row_twice():
