@@ -13,6 +13,7 @@ import structlog
 from stead.node.builds.builder import StaticBuilder
 from stead.node.builds.caches import Caches
 from stead.node.builds.cms_builder import CmsBuilder
+from stead.node.builds.function_builder import IMAGE as FUNCTIONS_IMAGE
 from stead.node.builds.function_builder import FunctionBuilder
 from stead.node.builds.limits import BuildLimits
 from stead.node.builds.sandbox import Sandbox
@@ -30,10 +31,12 @@ from stead.node.containers.egress_rules import (
 from stead.node.disk_space import DiskSpace
 from stead.node.drivers.driver import Driver
 from stead.node.images.image_store import ImageStore
+from stead.node.images.on_demand import ImageMaker
 from stead.node.images.recipe import ImageUnavailable
 from stead.node.platform_addresses import find_platform_addresses
 from stead.node.processes import Run
 from stead.node.settings import Settings
+from stead.protocol.work.builds import Build
 
 TOOLS = ("runc", "mkfs.ext4", "mount", "umount")
 
@@ -99,27 +102,25 @@ def cms_builder(settings: Settings, run: Run, home: Path, static: StaticBuilder)
     run as many builds as are allowed."""
     shared = {field.name: getattr(static, field.name) for field in fields(static)}
     hosts = read_host_rules(settings.composer_hosts)
-    return CmsBuilder(**shared, find_composer=_composer_finder(settings, run, home), composer_hosts=hosts)
+    return CmsBuilder(
+        **shared, find_composer=_sandbox_finder("composer", settings, run, home), composer_hosts=hosts
+    )
 
 
 def function_builder(
     settings: Settings, run: Run, home: Path, static: StaticBuilder
 ) -> FunctionBuilder | None:
-    """None while the node does not have the image."""
+    """None if the node has no image, and does not make one on demand: other nodes can build functions."""
     images = ImageStore.at(settings.images)
-    try:
-        image = images.find("functions")
-        images.lock(image)
-    except ImageUnavailable as unavailable:
-        log.info("builds.functions_unavailable", reason=str(unavailable))
+    maker = ImageMaker(images, run, Build.unsupported_code) if settings.images_on_demand else None
+    find = _sandbox_finder(FUNCTIONS_IMAGE, settings, run, home)
+    if maker is None and find() is None:
         return None
     shared = {field.name: getattr(static, field.name) for field in fields(static)}
-    certificates, prefix = Path(settings.build_trust), container_prefix(home)
-    sandbox = Sandbox(run, home / "runc", image.root, certificates, limits_of(settings), prefix)
-    return FunctionBuilder(**{**shared, "sandbox": sandbox})
+    return FunctionBuilder(**shared, find_sandbox=find, image_maker=maker)
 
 
-def _composer_finder(settings: Settings, run: Run, home: Path) -> Callable[[], Sandbox | None]:
+def _sandbox_finder(name: str, settings: Settings, run: Run, home: Path) -> Callable[[], Sandbox | None]:
     """The image may be made while the agent runs."""
     found: list[Sandbox] = []
 
@@ -127,10 +128,10 @@ def _composer_finder(settings: Settings, run: Run, home: Path) -> Callable[[], S
         if not found:
             images = ImageStore.at(settings.images)
             try:
-                image = images.find("composer")
+                image = images.find(name)
                 images.lock(image)
             except ImageUnavailable as unavailable:
-                log.warning("builds.composer_unavailable", reason=str(unavailable))
+                log.warning("builds.image_unavailable", image=name, reason=str(unavailable))
                 return None
             certificates, prefix = Path(settings.build_trust), container_prefix(home)
             limits = limits_of(settings)

@@ -1,6 +1,6 @@
 """The builder of functions: compiles a file or a folder to WebAssembly. It has no network."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,17 @@ from stead.node.builds.fetcher import Commit
 from stead.node.builds.function_compilers import COMPILERS
 from stead.node.builds.function_projects import find_sources
 from stead.node.builds.log import BuildLog
-from stead.node.builds.sandbox import SOURCE
+from stead.node.builds.sandbox import SOURCE, Sandbox
 from stead.node.builds.workspaces import Workspace
 from stead.node.containers.bundle import BindMount
 from stead.node.containers.egress_rules import EgressRules
-from stead.node.drivers.driver import Assignment, Handler
+from stead.node.drivers.driver import Assignment, Handler, Refusal
+from stead.node.images.on_demand import ImageMaker
 from stead.node.images.recipes import FUNCTION_TOOLCHAIN
 from stead.node.uninterrupted import run_in_thread
-from stead.protocol.work.builds import Build
+from stead.protocol.work.builds import Build, BuildResult
 
+IMAGE = "functions"
 TOOLCHAIN = Path(__file__).parent.parent / "functions" / "toolchain"
 MODULE = "function.wasm"
 MAX_MODULE_BYTES = 32 << 20
@@ -27,9 +29,22 @@ MAX_MODULE_BYTES = 32 << 20
 
 @dataclass(frozen=True)
 class FunctionBuilder(StaticBuilder):
+    find_sandbox: Callable[[], Sandbox | None] = lambda: None
+    """Returns the sandbox of the compilers; None while the node does not have their image."""
+    image_maker: ImageMaker | None = None
+    """Makes the image for the first build, on a node that makes images on demand."""
+
     @property
     def handlers(self) -> Sequence[Handler[Any]]:
-        return [Handler(Build, self.build, ("wasm",))]
+        return [Handler(Build, self.build_function, ("wasm",))]
+
+    async def build_function(self, task: Assignment, wanted: Build) -> BuildResult:
+        if self.image_maker is not None:
+            await self.image_maker.ensure(IMAGE, task.output)
+        sandbox = await run_in_thread(self.find_sandbox)
+        if sandbox is None:
+            raise Refusal(Build.unsupported_code, f"this node does not have the image {IMAGE}")
+        return await replace(self, sandbox=sandbox).build(task, wanted)
 
     async def run_commands(
         self,

@@ -1,4 +1,4 @@
-"""Makes an image when the first site needs it, and reports the progress in the output of the job."""
+"""Makes an image when the first site or build needs it, and reports the progress in the output of the job."""
 
 import asyncio
 import os
@@ -14,15 +14,15 @@ from stead.node.images.recipe import ImageUnavailable
 from stead.node.processes import Run, StreamName
 
 REPORT_SECONDS = 10.0
-CODE = "runtime.unsupported"
 _REASON_BYTES = 2000
 
 log = structlog.get_logger()
 
 
 class ImageMaker:
-    def __init__(self, images: ImageStore, run: Run) -> None:
-        self._images, self._run = images, run
+    def __init__(self, images: ImageStore, run: Run, code: str = "runtime.unsupported") -> None:
+        """`code` is that of the refusal if an image cannot be made."""
+        self._images, self._run, self._code = images, run, code
 
     async def ensure(self, name: str, output: Output) -> None:
         """Return when there is an image with this name. Others that need it at the same time wait for the one
@@ -55,7 +55,7 @@ class ImageMaker:
             lines = written.decode(errors="replace").strip().splitlines()
             reason = (lines or ["unknown reason"])[-1]
             log.warning("images.not_made", image=name, reason=reason)
-            raise Refusal(CODE, f"the image {name} could not be made: {reason}")
+            raise Refusal(self._code, f"the image {name} could not be made: {reason}")
         log.info("images.made", image=name)
         await output.say(f"images: {name} is ready after {time.monotonic() - began:.0f} s")
 
