@@ -20,13 +20,11 @@ from stead.node.ledger_rotation import LedgerRotation
 from stead.node.nats_connection import NatsConnection
 from stead.node.uninterrupted import run_in_thread
 from stead.protocol import subjects
-from stead.protocol.commands import Activity, encode
+from stead.protocol.commands import MAX_REPORTED, Activity, encode
 
 REPORT_SECONDS = 60.0
 REPEAT_SECONDS = 15 * 60.0
 REPEAT_CHANGES_SECONDS = 30 * 60.0
-MAX_PER_MESSAGE = 500
-"""How many environments one message names."""
 MAX_ENVIRONMENTS = 100_000
 MAX_LOOK_BACK = 4 * 1024 * 1024
 """How much of an existing ledger is read after a start."""
@@ -185,15 +183,15 @@ class VisitReporter:
         if not self._connection.connected:
             return
         client, visited = await self._connection.client(), list(self._visited.items())
-        for start in range(0, len(visited), MAX_PER_MESSAGE):
-            activity = Activity(self._node, dict(visited[start : start + MAX_PER_MESSAGE]))
+        for start in range(0, len(visited), MAX_REPORTED):
+            activity = Activity(self._node, dict(visited[start : start + MAX_REPORTED]))
             await client.publish(subjects.activity(self._node), encode(activity))
         limited = list(self._ledger.limited.items())
-        for start in range(0, len(limited), MAX_PER_MESSAGE):
-            activity = Activity(self._node, {}, dict(limited[start : start + MAX_PER_MESSAGE]))
+        for start in range(0, len(limited), MAX_REPORTED):
+            activity = Activity(self._node, {}, dict(limited[start : start + MAX_REPORTED]))
             await client.publish(subjects.activity(self._node), encode(activity))
         oldest = time.time() - REPEAT_CHANGES_SECONDS
         changed = [each for each in self.list_changed().items() if each[1] > oldest]
-        for start in range(0, len(changed), MAX_PER_MESSAGE):
-            activity = Activity(self._node, {}, {}, dict(changed[start : start + MAX_PER_MESSAGE]))
+        for start in range(0, len(changed), MAX_REPORTED):
+            activity = Activity(self._node, {}, {}, dict(changed[start : start + MAX_REPORTED]))
             await client.publish(subjects.activity(self._node), encode(activity))

@@ -22,6 +22,12 @@ OUTDATED = "node.outdated"
 MAX_TAG = 64
 """How much of an unknown name is quoted."""
 
+MAX_REPORTED = 500
+"""How many environments, versions or mails one report of a node names."""
+
+Moments = Annotated[dict[str, float], Meta(max_length=MAX_REPORTED)]
+"""When something happened, by what it happened to, in seconds since 1970."""
+
 DriverSetName = Literal["live", "simulator"]
 """Which drivers do the work: the real ones, or the simulator that serves test keys."""
 
@@ -100,7 +106,7 @@ class Heartbeat(Struct, frozen=True):
     capacity: int
     """How many environments it accepts."""
     carrying: int
-    version: str
+    version: Annotated[str, Meta(pattern=r"^[ -~]{0,64}\Z")]
     running: tuple[str, ...] = ()
     """Running steps, as `job/step`."""
     edge_address: str = ""
@@ -124,10 +130,10 @@ class Activity(Struct, frozen=True):
     while, so a worker that missed a message loses nothing."""
 
     node: str
-    visited: dict[str, float]
-    limited: dict[str, float] = {}
+    visited: Moments
+    limited: Moments = {}
     """When a request of a version of a function was last refused, because there were too many."""
-    changed: dict[str, float] = {}
+    changed: Moments = {}
     """When plugins or themes of an environment were last changed in WordPress itself."""
 
 
@@ -151,7 +157,7 @@ class MailReport(Struct, frozen=True):
     """What clones on a node tried to send. Nodes repeat each mail for a while, as for visits."""
 
     node: str
-    mails: tuple[CapturedMail, ...]
+    mails: Annotated[tuple[CapturedMail, ...], Meta(max_length=MAX_REPORTED)]
 
 
 class SessionReport(Struct, frozen=True):

@@ -8,6 +8,7 @@ import time
 from datetime import timedelta
 from typing import Any
 
+import httpx
 import pytest
 
 from stead.control.app import ControlPlane
@@ -370,6 +371,24 @@ async def test_deliveries_from_one_address_are_rate_limited(
     assert statuses == [401, 401, 401, 429, 429]
     refused = await site.post(forged)
     assert int(refused.headers["retry-after"]) >= 1
+
+
+async def test_addresses_of_one_ipv6_network_share_their_limit(
+    site: ConnectedSite, plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+):
+    """A client usually has a whole network, and could use another address for every request."""
+    monkeypatch.setattr(hooks, "PER_ADDRESS_AND_SITE", 3)
+
+    async def post(address: str) -> int:
+        transport = httpx.ASGITransport(plane, client=(address, 1))
+        forged = github(_push(site), "another")
+        async with httpx.AsyncClient(transport=transport, base_url="http://stead") as client:
+            sent = await client.post(f"/hooks/git/{site.id}", content=forged.body, headers=forged.headers)
+        return sent.status_code
+
+    statuses = [await post(f"2001:db8:0:1::{number}") for number in range(1, 6)]
+    assert statuses == [401, 401, 401, 429, 429]
+    assert await post("2001:db8:0:2::1") == 401
 
 
 async def test_deliveries_to_one_site_are_rate_limited(site: ConnectedSite, monkeypatch: pytest.MonkeyPatch):

@@ -5,11 +5,24 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec import ValidationError
 from nats.aio.msg import Msg
 
 from stead.control.engines.nats import Nats
-from stead.control.nodes.gateway import Gateway
-from stead.protocol.commands import Cancel, Command, Heartbeat, Result, encode, read_order, result_kind
+from stead.control.nodes.gateway import REPORTS_AT_ONCE, Gateway
+from stead.protocol.commands import (
+    MAX_REPORTED,
+    Activity,
+    Cancel,
+    Command,
+    Heartbeat,
+    MailReport,
+    Result,
+    encode,
+    read_heartbeat,
+    read_order,
+    result_kind,
+)
 from stead.protocol.subjects import report
 from stead.protocol.work.hosting import EnsureEnvironment
 
@@ -40,6 +53,21 @@ class Acknowledging:
             return
         self.waits.set()
         await asyncio.wait_for(self.acknowledgement, 60)
+
+
+class Listening:
+    """A gateway that notes which reports it has handled."""
+
+    def __init__(self) -> None:
+        self.handled: list[str] = []
+        self.gateway = Gateway(cast("Nats", SimpleNamespace()), _unheard, self._handle, self._handle)
+
+    async def _handle(self, report: Activity | MailReport) -> None:
+        self.handled.append(report.node)
+
+    async def receive(self, kind: str, report: Activity | MailReport) -> None:
+        message = Msg(cast("Any", None), f"node.{report.node}.{kind}", data=encode(report))
+        await (self.gateway._receive_mail if kind == "mail" else self.gateway._receive_activity)(message)
 
 
 async def _unheard(_: Heartbeat) -> None:
@@ -77,3 +105,33 @@ async def test_a_step_goes_on_when_only_the_attempt_ends_that_waits_for_it() -> 
     assert asking.cancelled()
     assert nats.sent == [COMMAND]
     assert nats.gateway._waiting == {}
+
+
+@pytest.mark.parametrize("kind", ["activity", "mail"])
+async def test_a_node_that_floods_reports_does_not_delay_those_of_others(kind: str) -> None:
+    def report(node: str) -> Activity | MailReport:
+        return MailReport(node, ()) if kind == "mail" else Activity(node, {})
+
+    here = Listening()
+    for _ in range(3 * REPORTS_AT_ONCE):
+        await here.receive(kind, report("node-evil"))
+    await here.receive(kind, report("node-other"))
+    # Some more may be allowed while the flood is received.
+    assert REPORTS_AT_ONCE <= here.handled.count("node-evil") < 2 * REPORTS_AT_ONCE
+    assert here.handled[-1] == "node-other"
+
+
+async def test_a_report_that_names_too_much_is_not_handled() -> None:
+    here = Listening()
+    await here.receive("activity", Activity("node-1", {str(number): 0.0 for number in range(MAX_REPORTED)}))
+    assert here.handled == ["node-1"]
+    await here.receive(
+        "activity", Activity("node-1", {str(number): 0.0 for number in range(MAX_REPORTED + 1)})
+    )
+    assert here.handled == ["node-1"]
+
+
+@pytest.mark.parametrize("version", ["1.0\x1b[2K", "1" * 65, "1\n"])
+def test_the_version_of_a_node_is_short_and_can_be_printed(version: str) -> None:
+    with pytest.raises(ValidationError):
+        read_heartbeat(encode(Heartbeat("node-1", "us-east", 1, 0, version)))

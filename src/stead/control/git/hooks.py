@@ -12,6 +12,7 @@ from stead.control.git import payloads, service
 from stead.control.git.deliveries import DeliveryHandler
 from stead.control.git.rules import HookRefused
 from stead.control.http.authentication import Authenticator
+from stead.control.http.client_address import network_of
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.requests import Request
 from stead.control.http.responses import JSON, ApiResponse, error_response, wrap
@@ -66,7 +67,7 @@ class HookEndpoint:
 
     async def _receive(self, request: Request, site_id: str) -> ApiResponse:
         site = site_id if has_shape("site", site_id) else _UNKNOWN_SITE
-        address = self._authenticator.client_address(request)
+        address = network_of(self._authenticator.client_address(request))
         await self._limit(f"hook:{address}:{site}", PER_ADDRESS_AND_SITE, f"hook:{address}", PER_ADDRESS)
         body = await request.body(MAX_BYTES)
         verification = payloads.verify_signature(await self._get_secret(site), request.header, body)

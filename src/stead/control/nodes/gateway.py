@@ -31,6 +31,7 @@ from stead.protocol.commands import (
 from stead.protocol.subjects import RESULTS
 from stead.protocol.subjects import command as command_subject
 from stead.shared.cancellation import raise_if_cancelled
+from stead.shared.token_bucket import TokenBuckets
 
 log = structlog.get_logger()
 
@@ -38,6 +39,8 @@ RESEND_SECONDS = 5.0
 RETRY_SECONDS = 0.2
 CANCEL_SECONDS = 30.0
 HEARTBEAT_MIN_SECONDS = 0.2
+REPORTS_PER_SECOND, REPORTS_AT_ONCE = 2.0, 250
+"""Of one node, about visits and about mails. The largest nodes send two hundred at once, every minute."""
 
 T = TypeVar("T")
 
@@ -59,6 +62,7 @@ class Gateway:
         self._subscribed: set[str] = set()
         self._heard_at: dict[str, float] = {}
         """When the last heartbeat of each node was handled."""
+        self._reports = TokenBuckets(REPORTS_PER_SECOND, REPORTS_AT_ONCE)
 
     async def start(self) -> None:
         """Can be called again if it failed."""
@@ -161,11 +165,15 @@ class Gateway:
         return False
 
     async def _receive_activity(self, message: Message) -> None:
+        if not self._reports.take(f"visits {_sender(message)}"):
+            return
         activity = _decode(read_activity, message)
         if self._on_activity is not None and activity is not None and activity.node == _sender(message):
             await self._on_activity(activity)
 
     async def _receive_mail(self, message: Message) -> None:
+        if not self._reports.take(f"mail {_sender(message)}"):
+            return
         report = _decode(read_mail_report, message)
         if self._on_mail is not None and report is not None and report.node == _sender(message):
             await self._on_mail(report)
