@@ -6,6 +6,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from stead.artifacts import digests, provenance
+from stead.artifacts.limits import LAYER
 from stead.artifacts.provenance import Provenance
 from stead.control.artifacts.rules import blob_name
 from stead.control.builds.rules import staged_object_name
@@ -117,6 +118,9 @@ async def test_a_key_of_the_past_still_counts_and_a_removed_one_does_not(deliver
         {"digest": f"sha256:{'0' * 64}"},
         {"size": 1},
         {"diff_id": "nonsense"},
+        {"bytes": 10**15},
+        {"files": -1},
+        {"directories": LAYER.entries},
     ],
     ids=lambda lie: next(iter(lie)),
 )

@@ -70,12 +70,31 @@ async def test_an_artifact_counts_with_its_unpacked_size(plane: ControlPlane, ne
         limit = await tx.value("select max_storage_gb from plans where name = 'free'")
         artifact = await teams.insert_artifact(tx, site, size=96_000)
         await tx.run(
-            "update blobs set unpacked_size = $2 where digest ="
+            "update artifact_blobs set unpacked_size = $2 where artifact_id = $1 and digest ="
             " (select layer_digest from artifacts where id = $1)",
             *(artifact, limit * GB),
         )
     answer = await person.session.post(f"/v1/sites/{site}/uploads", json={"size_bytes": 1})
     assert (answer.status_code, answer.json()["error"]["code"]) == (429, "quota.storage")
+
+
+async def test_what_is_reported_about_a_layer_does_not_count_for_other_owners_of_it(
+    plane: ControlPlane, new_person: NewPerson
+):
+    """A builder may lie about a layer that sites of others have, too, for example of a public template."""
+    attacker, person = await new_person(plan="free"), await new_person(plan="free")
+    async with plane.database.transaction() as tx:
+        limit = await tx.value("select max_storage_gb from plans where name = 'free'")
+        site, other = [await teams.insert_site(tx, account=each.id) for each in (person, attacker)]
+        _, artifact = [await teams.insert_artifact(tx, each, content=b"template") for each in (site, other)]
+        await tx.run(
+            "update artifact_blobs set unpacked_size = $2 where artifact_id = $1", artifact, limit * GB
+        )
+    answers = [
+        await each.session.post(f"/v1/sites/{on}/uploads", json={"size_bytes": 1})
+        for each, on in ((person, site), (attacker, other))
+    ]
+    assert [answer.status_code for answer in answers] == [201, 429]
 
 
 async def test_an_upload_to_a_site_of_another_tenant_is_refused(

@@ -62,6 +62,8 @@ class NewArtifact:
     key_id: str
     layer_digest: str
     layer_size: int
+    layer_unpacked: int
+    """How much space the layer takes on a node, as the builder reported it."""
     ref: str | None
     commit: str | None
     blobs: tuple[str, ...]

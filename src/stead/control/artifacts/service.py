@@ -92,7 +92,7 @@ async def hold_blobs(tx: Tx, sizes: Mapping[str, BlobSize]) -> None:
     them. The order of the digests prevents deadlocks.
     """
     for digest, size in sorted(sizes.items()):
-        if not await store.hold_blob(tx, digest, size, until=tx.now + UNRECORDED_BLOBS_KEPT_FOR):
+        if not await store.hold_blob(tx, digest, size.stored, until=tx.now + UNRECORDED_BLOBS_KEPT_FOR):
             raise NotYet
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from stead.control.artifacts.rules import KEPT_FOR, NEWEST_KEPT, Artifact, BlobSize, NewArtifact
+from stead.control.artifacts.rules import KEPT_FOR, NEWEST_KEPT, Artifact, NewArtifact
 from stead.control.artifacts.schema import ArtifactView
 from stead.control.engines.postgres import Tx
 from stead.control.http.pagination import Page, PageRequest
@@ -80,26 +80,21 @@ async def insert(tx: Tx, new: NewArtifact) -> ArtifactId:
         msgspec.to_builtins(new.php),
     )
     await tx.run(
-        "insert into artifact_blobs (artifact_id, digest) select $1, unnest($2::text[])"
+        "insert into artifact_blobs (artifact_id, digest, unpacked_size)"
+        " select $1, digest, case when digest = $3 then $4 else 0 end from unnest($2::text[]) as digest"
         " on conflict do nothing",
-        id_,
-        list(new.blobs),
+        *(id_, list(new.blobs), new.layer_digest, new.layer_unpacked),
     )
     return ArtifactId(id_)
 
 
-async def hold_blob(tx: Tx, digest: str, size: BlobSize, *, until: datetime) -> bool:
-    """Returns False while another worker removes the blob from the object store.
-
-    A blob has one content, so builders that report different unpacked sizes do not all tell the truth. The
-    largest counts.
-    """
+async def hold_blob(tx: Tx, digest: str, size: int, *, until: datetime) -> bool:
+    """Returns False while another worker removes the blob from the object store."""
     held = await tx.run(
-        "insert into blobs (digest, size, unpacked_size, held_until) values ($1, $2, $3, $4)"
-        " on conflict (digest) do update set held_until = greatest(blobs.held_until, $4),"
-        " unpacked_size = greatest(blobs.unpacked_size, $3), removing_until = null"
-        " where blobs.removing_until is null or blobs.removing_until <= $5",
-        *(digest, size.stored, size.unpacked, until, tx.now),
+        "insert into blobs (digest, size, held_until) values ($1, $2, $3)"
+        " on conflict (digest) do update set held_until = greatest(blobs.held_until, $3),"
+        " removing_until = null where blobs.removing_until is null or blobs.removing_until <= $4",
+        *(digest, size, until, tx.now),
     )
     return held == 1
 

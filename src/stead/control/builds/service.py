@@ -110,7 +110,8 @@ async def enqueue(
     if source != GIT and (source_ref or commit):
         raise FieldInvalid(param="source", reason="An archive has neither a `source_ref` nor a `commit`.")
     owner = context.team_id or context.account_id or ""
-    # Limits are checked before anything is written: a caller may catch the refusal and commit.
+    # Limits are checked before the build is written. A caller that catches the refusal and commits needs a
+    # savepoint: unused artifacts may have been removed.
     await jobs.require_room(tx, owner)
     await artifacts.ensure_storage(tx, context.owner)
     build = await store.insert(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from stead.artifacts import digests, manifest
+from stead.artifacts.limits import LAYER
 from stead.artifacts.manifest import ManifestBlobs
 from stead.artifacts.packer import PackedLayer
 from stead.artifacts.provenance import Provenance
@@ -81,9 +82,13 @@ async def sign_artifact(context: WorkerContext, job: Job[BuildWork]) -> None:
 
 def _packed_layer(layer: ObjectInfo, result: BuildResult) -> PackedLayer:
     """The builder's word for how much the layer contains becomes part of the signed manifest: nodes refuse
-    to unpack more. So a builder that says too little only makes its artifact useless."""
+    to unpack more. So a builder that says too little only makes its artifact useless. What it says too much
+    counts only toward the storage of this site's owner, and is limited like every layer."""
+    entries = result.files + result.directories
     if min(result.files, result.directories, result.bytes) < 0:
         raise _untrusted("the builder reported a negative size.")
+    if result.bytes > LAYER.total_bytes or entries > LAYER.entries:
+        raise _untrusted("the builder reported more than a layer may contain.")
     return PackedLayer(
         layer.digest,
         layer.size,

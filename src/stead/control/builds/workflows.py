@@ -4,6 +4,7 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from stead.artifacts import digests
+from stead.artifacts.limits import unpacked_bytes
 from stead.control.artifacts import service as artifacts
 from stead.control.artifacts.rules import NewArtifact, SignatureInvalid
 from stead.control.builds import jobs, service, signing
@@ -217,6 +218,7 @@ def _build_artifact(build: Build) -> NewArtifact:
         layer_size=result.size,
         ref=build.ref,
         commit=build.commit,
+        layer_unpacked=unpacked_bytes(result.bytes, result.files + result.directories),
         blobs=(digest, digests.of(build.config), result.digest),
         php=result.php,
     )

@@ -120,7 +120,8 @@ async def _replace_commit(tx: Tx, push: PendingPush) -> str | None:
 
 async def _build_or_skip(tx: Tx, push: PendingPush) -> None:
     try:
-        await _build(tx, push)
+        async with tx.savepoint():
+            await _build(tx, push)
     except ApiError as refusal:
         await push_store.assign_build(tx, push, None)
         connection = await store.lock_connection(tx, push.site_id)

@@ -9,8 +9,10 @@ from stead.control.engines.postgres import Tx
 KEPT = timedelta(days=40)
 
 _BYTES = """
-  (select coalesce(sum(greatest(b.size, b.unpacked_size)), 0) from blobs b where b.digest in (
-    select u.digest from artifact_blobs u join artifacts a on a.id = u.artifact_id where a.site_id = s.id))
+  (select coalesce(sum(blob.bytes), 0)::bigint from (
+    select greatest(max(b.size), max(u.unpacked_size)) as bytes
+    from artifact_blobs u join blobs b on b.digest = u.digest join artifacts a on a.id = u.artifact_id
+    where a.site_id = s.id group by u.digest) blob)
   + (select coalesce(sum(u.size), 0) from uploads u where u.site_id = s.id)
 """
 

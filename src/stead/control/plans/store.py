@@ -27,6 +27,10 @@ _COUNT: dict[Quota, str] = {
     " and ($3::text is null or id = $3) and status <> 'deleted' and (status <> 'failed'"
     " or exists (select from environments e where e.site_id = s.id and e.node_id is not null)"
     " or exists (select from jobs j where j.site_id = s.id and j.status in ('queued', 'running')))",
+    # Those that keep a disk and a database on a node.
+    "deleted_sites": "select count(*) from sites s where (team_id = any($1) or account_id = any($2))"
+    " and $3::text is null and status = 'deleted' and runtime = 'cms' and mode = 'live'"
+    " and exists (select from environments e where e.site_id = s.id and e.node_id is not null)",
     "environments": _CLONES,
     "branches": f"{_CLONES} and e.type = 'branch'",
     "projects": "select count(*) from projects where (team_id = any($1) or account_id = any($2))"
@@ -34,6 +38,7 @@ _COUNT: dict[Quota, str] = {
 }
 _LIMIT: dict[Quota, str] = {
     "sites": "max_sites",
+    "deleted_sites": "2 * max_sites + 10",
     "environments": "max_environments",
     "branches": "max_branches_per_site",
     "projects": "max_projects",
@@ -65,9 +70,11 @@ _POOL = """
 _DIGITS = 6
 _STORAGE = """
   select (
-    select coalesce(sum(greatest(b.size, b.unpacked_size)), 0) from blobs b where b.digest in (
-      select u.digest from artifact_blobs u join artifacts a on a.id = u.artifact_id
-      join sites s on s.id = a.site_id where s.team_id = any($1) or s.account_id = any($2))
+    select coalesce(sum(blob.bytes), 0)::bigint from (
+      select greatest(max(b.size), max(u.unpacked_size)) as bytes
+      from artifact_blobs u join blobs b on b.digest = u.digest join artifacts a on a.id = u.artifact_id
+      join sites s on s.id = a.site_id where s.team_id = any($1) or s.account_id = any($2) group by u.digest
+    ) blob
   ) + (
     select coalesce(sum(u.size), 0) from uploads u join sites s on s.id = u.site_id
     where s.team_id = any($1) or s.account_id = any($2)
@@ -127,7 +134,8 @@ async def count_of_account(tx: Tx, account: AccountId, quota: AccountQuota) -> i
 
 
 async def storage(tx: Tx, owner: Owner) -> int:
-    """The unpacked size of all artifacts of the owner's sites, where each blob is counted once, the declared
+    """The unpacked size of all artifacts of the owner's sites, where each blob is counted once, with the
+    largest size that was reported for one of these artifacts (builders of others may lie), the declared
     size of their uploads, whether they have arrived or not, and what their snapshots take in the store."""
     return int(await tx.value(_STORAGE, *await pool_of(tx, owner)))
 

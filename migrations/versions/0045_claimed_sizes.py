@@ -1,0 +1,22 @@
+"""What a builder reports about a layer counts only for the artifact that it has built."""
+
+from alembic import op
+
+revision, down_revision = "0045", "0044"
+
+STATEMENTS = [
+    """
+    alter table artifact_blobs
+      add column unpacked_size bigint not null default 0 check (unpacked_size >= 0)
+    """,
+    """
+    update artifact_blobs u set unpacked_size = b.unpacked_size from blobs b
+    where b.digest = u.digest and b.unpacked_size > 0
+    """,
+    "alter table blobs drop column unpacked_size",
+]
+
+
+def upgrade() -> None:
+    for statement in STATEMENTS:
+        op.execute(statement)
