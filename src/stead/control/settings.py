@@ -185,6 +185,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Worker only: the contact address for the certificate authority."""
     acme_ca_file: str = ""
     """Worker only: the root certificates of an authority that is not public. Default: the public roots."""
+    acme_orders_per_owner: Annotated[int, msgspec.Meta(ge=0)] = 100
+    """Worker only: how many certificates are ordered within three hours for the sites of one owner; 0 for any
+    number. Public authorities limit the orders of the whole installation."""
     edge_addresses: str = ""
     """Worker only: comma-separated addresses or networks that domains must point to; `us-east=203.0.113.5`
     applies to one region. Without any, domains are proved by TXT records only."""

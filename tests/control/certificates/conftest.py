@@ -83,7 +83,10 @@ class Harness:
         """A certifier as in a worker; `changed` replaces parts of it."""
         trust = changed.pop("trust", self.stack[Pebble].server_certificate)
         authority = AuthoritySettings(
-            directory or self.stack[Pebble].directory, "you@stead.example", str(trust)
+            directory or self.stack[Pebble].directory,
+            "you@stead.example",
+            str(trust),
+            changed.pop("orders_per_owner", 0),
         )
         parts: dict[str, Any] = {
             "preflight": Preflight(LOOPBACK, self.stack[LoopbackDns].address),

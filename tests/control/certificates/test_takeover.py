@@ -7,10 +7,11 @@ import pytest
 
 from stead.control.certificates import service
 from stead.control.certificates.certifier import CONCURRENCY
-from stead.control.certificates.rules import LEASE
+from stead.control.certificates.rules import LEASE, ORDERS_PERIOD, Problem
 from tests.control.certificates.acme_proxy import CERTIFICATE, CHALLENGE, FINALIZE, ORDER, AcmeProxy
-from tests.control.certificates.conftest import Harness
+from tests.control.certificates.conftest import REGION, Harness, Site
 from tests.control.certificates.killed_certifier import kill_certifier_at
+from tests.patience import slowdown
 
 TIMEOUT = 30
 
@@ -46,6 +47,71 @@ async def test_two_workers_issue_each_of_fifty_names_once(harness: Harness, prox
     assert proxy.passed[FINALIZE] == 50
     async with harness.plane.database.reading() as tx:
         assert await tx.value("select count(*) from acme_accounts") == 1
+
+
+async def test_owners_take_turns_however_many_names_one_has(harness: Harness):
+    """A site can have a hundred names that all fail slowly."""
+    crowd = await harness.create_site(requested=False)
+    async with harness.plane.database.transaction() as tx:
+        for number in range(20):
+            await service.request_certificate(tx, crowd.id, f"n{number}.{crowd.domain}", REGION)
+    other = await harness.create_site()
+    looked: list[str] = []
+    most, may_end = asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        async def check(self, host: str, _region: str) -> None:
+            looked.append(host)
+            if len(looked) == 5:
+                most.set()
+            await may_end.wait()
+            raise Problem("dns", "not now")
+
+    certifier = harness.certifier(preflight=Slow())
+    workers = [asyncio.create_task(certifier.process_due()) for _ in range(CONCURRENCY)]
+    await asyncio.wait_for(most.wait(), TIMEOUT * slowdown())
+    # The others have found nothing that they may do.
+    await asyncio.wait(workers, timeout=TIMEOUT * slowdown(), return_when=asyncio.FIRST_COMPLETED)
+    assert other.domain in looked
+    assert len(looked) == 5
+    may_end.set()
+    assert sum(await asyncio.gather(*workers)) == 21
+
+
+async def test_an_owner_does_not_use_up_the_orders_that_the_authority_allows(
+    harness: Harness, proxy: AcmeProxy
+):
+    crowd, other = await harness.create_site(requested=False), await harness.create_site(requested=False)
+    hosts = [f"n{number}.{crowd.domain}" for number in range(4)]
+
+    async def request(site: Site, *names: str) -> None:
+        async with harness.plane.database.transaction() as tx:
+            for name in names:
+                await service.request_certificate(tx, site.id, name, REGION)
+
+    await request(crowd, *hosts)
+    certifier = harness.certifier(proxy.directory, orders_per_owner=3)
+    assert await certifier.process_due() == 4
+    assert proxy.passed[ORDER] == 3
+    [waiting] = [row for host in hosts if (row := await harness.row(host))["state"] == "pending"]
+    assert waiting["error_code"] == "ca_rate_limited"
+    assert "for your sites" in waiting["error"]
+    # Requesting it again, as a restart of the site does, does not help; others are not concerned.
+    await request(crowd, waiting["host"])
+    await request(other, other.domain)
+    assert await certifier.process_due() == 1
+    assert (await other.tls())["state"] == "valid"
+    harness.clock.move(ORDERS_PERIOD * 1.01)
+    await certifier.enroll_and_expire()
+    assert await certifier.process_due() == 1
+    assert (await harness.row(waiting["host"]))["state"] == "valid"
+    async with harness.plane.database.reading() as tx:
+        orders = await tx.value(
+            "select count(*) from certificate_orders o join sites s on s.account_id = o.owner"
+            " where s.id = $1",
+            crowd.id,
+        )
+    assert orders == 1
 
 
 async def test_a_stopped_worker_releases_its_lease_immediately(harness: Harness, proxy: AcmeProxy):

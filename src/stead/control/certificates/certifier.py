@@ -53,6 +53,8 @@ class AuthoritySettings:
     directory: str
     email: str = ""
     trust: str = ""
+    orders_per_owner: int = 0
+    """Within `ORDERS_PERIOD`; 0 for any number."""
 
 
 class Certifier:
@@ -86,6 +88,7 @@ class Certifier:
         """Queue new hosts for their first attempt, and mark the certificates that have expired."""
         async with self._database.transaction() as tx:
             await store.enroll(tx)
+            await store.delete_old_orders(tx)
             expired = await store.list_expired(tx)
         for host, site in expired:
             # Publish first (the records depend on the clock, not on the state): if this worker dies here,
@@ -109,7 +112,9 @@ class Certifier:
             claimed = await store.claim(tx, lease_holder, tx.now + LEASE)
         if claimed is None:
             return False
-        recorder = ProgressRecorder(self._database, self._sealer, claimed, lease_holder)
+        recorder = ProgressRecorder(
+            self._database, self._sealer, claimed, lease_holder, self._authority.orders_per_owner
+        )
         try:
             async with asyncio.timeout(ATTEMPT_SECONDS) as limit:
                 await self._process(recorder)

@@ -23,7 +23,12 @@ def _tasks(worker: WorkerServices) -> list[Task]:
     certifier = Certifier(
         worker.database,
         worker.sealer,
-        AuthoritySettings(settings.acme_directory, settings.acme_email, settings.acme_ca_file),
+        AuthoritySettings(
+            settings.acme_directory,
+            settings.acme_email,
+            settings.acme_ca_file,
+            settings.acme_orders_per_owner,
+        ),
         preflight=Preflight(settings.edge_addresses, settings.dns_resolver),
         publisher=FeedPublisher(worker.announcer, settings.edge_master_key),
         refresh_site=partial(_announce_site, worker.database, worker.announcer),

@@ -6,6 +6,7 @@ from stead.control.certificates import store
 from stead.control.certificates.events import CERTIFICATE_FAILED, CERTIFICATE_ISSUED, CERTIFICATE_RENEWED
 from stead.control.certificates.rules import (
     ORDER_STAYS_VALID,
+    ORDERS_PERIOD,
     ClaimedCertificate,
     Issued,
     LeaseLost,
@@ -17,17 +18,29 @@ from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Database, Tx
 from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, Fact, publish
+from stead.control.plans import service as plans
 from stead.control.sealing import Sealer
+
+_MANY_ORDERS = (
+    "Many certificates were requested for your sites within three hours. The request is retried as soon as"
+    " another one is allowed."
+)
 
 log = structlog.get_logger()
 
 
 class ProgressRecorder:
     def __init__(
-        self, database: Database, sealer: Sealer, claimed: ClaimedCertificate, lease_holder: str
+        self,
+        database: Database,
+        sealer: Sealer,
+        claimed: ClaimedCertificate,
+        lease_holder: str,
+        orders_per_owner: int,
     ) -> None:
         self._database, self._sealer = database, sealer
         self.claimed, self._lease_holder = claimed, lease_holder
+        self._orders_per_owner = orders_per_owner
 
     def get_placed_order(self) -> tuple[str, bytes] | None:
         """The URI and the private key of an order that an earlier attempt placed and did not finish."""
@@ -35,6 +48,19 @@ class ProgressRecorder:
         if claimed.order_uri is None or claimed.order_key is None:
             return None
         return claimed.order_uri, self._sealer.open(claimed.order_key, context=key_context(claimed.host))
+
+    async def count_order(self) -> None:
+        """The authority limits the orders of all sites together, so no owner may use them up. Raises Problem
+        if this one has to wait."""
+        async with self._database.transaction() as tx:
+            account, team = await store.get_owner(tx, self.claimed.site_id)
+            owner = await plans.resolve_quota_owner(tx, team or account or "")
+            placed, first = await store.count_orders(tx, owner)
+            if first is None or not self._orders_per_owner or placed < self._orders_per_owner:
+                await store.add_order(tx, owner)
+                return
+            wait = first + ORDERS_PERIOD - tx.now
+        raise Problem("ca_rate_limited", _MANY_ORDERS, wait=wait)
 
     async def record_order(self, uri: str, key: bytes) -> None:
         sealed = self._sealer.seal(key, context=key_context(self.claimed.host))

@@ -51,6 +51,9 @@ therefore cause one order per host and day, not orders without end.
 """
 MAX_DETAIL_LENGTH = 400
 
+ORDERS_PERIOD = timedelta(hours=3)
+"""How long an order counts toward the limit of the site's owner. Public authorities count for as long."""
+
 ORDER_STAYS_VALID: frozenset[Reason] = frozenset(
     {
         *("dns", "dns_unanswered", "zone", "edges", "internal"),

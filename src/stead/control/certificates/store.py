@@ -5,10 +5,30 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from stead.control.certificates.rules import FIRST_CHECK_DELAY, ClaimedCertificate, Issued, Problem, State
+from stead.control.certificates.rules import (
+    FIRST_CHECK_DELAY,
+    ORDERS_PERIOD,
+    ClaimedCertificate,
+    Issued,
+    Problem,
+    State,
+)
 from stead.control.certificates.schema import TlsView
 from stead.control.engines.postgres import Tx
 
+_AT_ONCE = 4
+"""Certificates of one owner that are processed at the same time, by all workers together."""
+_OWNER = "coalesce(s.team_id, s.account_id)"
+_BUSY = (
+    f"with busy as (select {_OWNER} as owner, count(*) as leased"  # noqa: S608 - constants only
+    " from certificates c join sites s on s.id = c.site_id where c.lease_until > $1 group by 1)"
+)
+_DUE = (
+    f"from certificates c join sites s on s.id = c.site_id left join busy on busy.owner = {_OWNER}"
+    " where c.next_attempt_at <= $1 and (c.lease_until is null or c.lease_until <= $1)"
+    " and coalesce(busy.leased, 0) < $2"
+)
+"""Certificates that may be leased now, after `_BUSY`."""
 _CLAIMED = (
     "c.host, c.site_id, c.region, c.state, c.error_code, c.chain, c.sealed_key, c.expires_at, c.stage,"
     " c.told_region, c.order_uri, c.order_key, c.challenge, c.forgotten, c.attempts"
@@ -127,17 +147,22 @@ async def get_owner(tx: Tx, site: str) -> tuple[str | None, str | None]:
 
 
 async def claim(tx: Tx, holder: str, until: datetime) -> ClaimedCertificate | None:
-    """Lease the certificate that has been due the longest and is not leased to another worker."""
+    """Lease a certificate that is due. Owners take turns, and none has more than a few leases at a time.
+
+    One worker at a time chooses: two would not see each other's leases. They wait for each other only if
+    there is something to lease.
+    """
+    if not await tx.value(f"{_BUSY} select exists (select {_DUE})", tx.now, _AT_ONCE):
+        return None
+    await tx.run("select pg_advisory_xact_lock(hashtext('certificates.claim'))")
     return await tx.one(
         ClaimedCertificate,
-        "update certificates c set lease_holder = $1, lease_until = $2,"  # noqa: S608
-        " state = case when state in ('unconfigured', 'not_registered') then 'pending' else state end"
-        " where host = (select host from certificates where next_attempt_at <= $3"
-        " and (lease_until is null or lease_until <= $3)"
-        f" order by next_attempt_at limit 1 for update skip locked) returning {_CLAIMED}",
-        holder,
-        until,
-        tx.now,
+        f"{_BUSY}, chosen as (select c.host {_DUE}"  # noqa: S608
+        " order by coalesce(busy.leased, 0), c.next_attempt_at limit 1 for update of c skip locked)"
+        " update certificates c set lease_holder = $3, lease_until = $4,"
+        " state = case when c.state in ('unconfigured', 'not_registered') then 'pending' else c.state end"
+        f" from chosen where c.host = chosen.host returning {_CLAIMED}",
+        *(tx.now, _AT_ONCE, holder, until),
     )
 
 
@@ -148,6 +173,24 @@ async def release(tx: Tx, host: str, holder: str) -> None:
         host,
         holder,
     )
+
+
+async def count_orders(tx: Tx, owner: str) -> tuple[int, datetime | None]:
+    """How many orders of the owner count toward the limit, and when the first of them was placed."""
+    found = await tx.one(
+        lambda *row: row,
+        "select count(*), min(placed_at) from certificate_orders where owner = $1 and placed_at > $2",
+        *(owner, tx.now - ORDERS_PERIOD),
+    )
+    return found or (0, None)
+
+
+async def add_order(tx: Tx, owner: str) -> None:
+    await tx.run("insert into certificate_orders (owner, placed_at) values ($1, $2)", owner, tx.now)
+
+
+async def delete_old_orders(tx: Tx) -> int:
+    return await tx.run("delete from certificate_orders where placed_at <= $1", tx.now - ORDERS_PERIOD)
 
 
 async def record_order(tx: Tx, claimed: ClaimedCertificate, holder: str, uri: str, sealed_key: bytes) -> bool:

@@ -62,6 +62,8 @@ class Pebble(Engine):
             "STEAD_ACME_DIRECTORY": self.directory,
             "STEAD_ACME_EMAIL": "you@stead.example",
             "STEAD_ACME_CA_FILE": str(self.server_certificate),
+            # Pebble has no limits.
+            "STEAD_ACME_ORDERS_PER_OWNER": "0",
         }
 
     def find_executable(self) -> Path:
