@@ -89,6 +89,7 @@ export type ErrorCode =
   | "project.not_found"
   | "project.owner_differs"
   | "quota.branches"
+  | "quota.deleted_sites"
   | "quota.dns_records"
   | "quota.domains"
   | "quota.emails"

@@ -97,6 +97,21 @@ async def test_a_full_node_gets_nothing(driver: SiteDriver, person: Person):
     assert await place_sites(driver, person, 6) == {"tiny": 1, "large": 5}
 
 
+async def test_an_owner_who_creates_and_deletes_sites_takes_no_capacity_from_others(
+    driver: SiteDriver, person: Person
+):
+    """A deleted site stays on its node for thirty days, but nothing of it runs."""
+    await add_node(driver, "tiny", capacity=2)
+    for _ in range(5):
+        site, _ = await driver.insert_site("deleted", account=person.id)
+        await driver.execute(
+            "update environments set node_id = 'tiny', status = 'deleted' where site_id = $1", site
+        )
+    assert await place_sites(driver, person, 2) == {"tiny": 2}
+    code, _ = await refusal(driver, "static")
+    assert code == "node.unavailable"
+
+
 async def test_a_site_goes_to_a_node_that_runs_it(driver: SiteDriver, person: Person):
     await add_node(driver, "for-cms", "cms")
     await add_node(driver, "for-static", "static", capacity=10)

@@ -242,6 +242,30 @@ async def test_older_api_versions_replace_php_81_with_the_oldest_supported_versi
     ] == given
 
 
+async def test_deleted_wordpress_sites_do_not_fill_the_disks_of_nodes(
+    new_person: NewPerson, driver: SiteDriver, node: str, one_site_plan: str
+):
+    """Until they cannot be recovered any more, they keep the disk space that was promised to them."""
+    person, other = await new_person(plan=one_site_plan), await new_person(plan=one_site_plan)
+    for number in range(12):
+        site, _ = await driver.insert_site("deleted", account=person.id)
+        await driver.execute("update sites set runtime = 'cms', profile = 'vanilla' where id = $1", site)
+        await driver.execute("update environments set node_id = $2 where site_id = $1", site, node)
+        if number == 10:
+            later = await request_site(person.session, profile="vanilla")
+            assert code_of(later) == "202"
+            await driver.execute(
+                "update sites set status = 'deleted' where id = $1",
+                later.json()["data"]["resource"]["site_id"],
+            )
+    refused = await request_site(person.session, profile="vanilla")
+    assert (refused.status_code, code_of(refused)) == (429, "quota.deleted_sites")
+    # One that was removed from its node does not count, nor do other kinds of sites and other owners.
+    assert code_of(await request_site(other.session, profile="vanilla")) == "202"
+    await driver.execute("update environments set node_id = null where site_id = $1", site)
+    assert code_of(await request_site(person.session, profile="vanilla")) == "202"
+
+
 async def test_one_of_ten_concurrent_requests_gets_the_last_site_of_a_plan(
     new_person: NewPerson, driver: SiteDriver, one_site_plan: str
 ):

@@ -356,6 +356,10 @@ class QuotaBranches(errors.QuotaExceeded):
     """`quota.branches`"""
 
 
+class QuotaDeletedSites(errors.QuotaExceeded):
+    """`quota.deleted_sites`"""
+
+
 class QuotaDnsRecords(errors.QuotaExceeded):
     """`quota.dns_records`"""
 
@@ -657,6 +661,7 @@ BY_CODE: dict[str, type[errors.APIError]] = {
     "project.not_found": ProjectNotFound,
     "project.owner_differs": ProjectOwnerDiffers,
     "quota.branches": QuotaBranches,
+    "quota.deleted_sites": QuotaDeletedSites,
     "quota.dns_records": QuotaDnsRecords,
     "quota.domains": QuotaDomains,
     "quota.emails": QuotaEmails,

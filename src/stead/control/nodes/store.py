@@ -19,14 +19,16 @@ from stead.protocol.work.builds import BUILDERS
 from stead.protocol.work.kinds import supports_hosting
 from stead.shared.runtimes import RUNTIMES, Runtime
 
-_STATUS = """
-  select n.id, n.region, n.capacity, (select count(*) from environments e where e.node_id = n.id),
-    n.version, n.draining, n.short_of_space, n.may_build, n.public_key is not null, n.last_seen_at,
-    n.records_skipped, n.max_capacity, n.edge_address from nodes n
-"""
-_HAS_ROOM = """
+_HOSTED = "(select count(*) from environments e where e.node_id = n.id and e.status <> 'deleted')"
+"""Deleted environments stay on their node while they can be recovered, and need nothing but space there: an
+owner who creates and deletes sites takes no capacity from others."""
+_STATUS = f"""
+  select n.id, n.region, n.capacity, {_HOSTED}, n.version, n.draining, n.short_of_space, n.may_build,
+    n.public_key is not null, n.last_seen_at, n.records_skipped, n.max_capacity, n.edge_address from nodes n
+"""  # noqa: S608 - constants only
+_HAS_ROOM = f"""
   not n.draining and not n.short_of_space and n.last_seen_at > $1 and n.public_key is not null
-  and n.capacity > (select count(*) from environments e where e.node_id = n.id)
+  and n.capacity > {_HOSTED}
 """
 _MAX_INT = 2**31 - 1
 
@@ -147,7 +149,7 @@ async def least_loaded(
         " and ($3::text is null or n.runtimes is null or $3 = any(n.runtimes))"
         " and ($5 = 0 or n.room_mb is null or n.room_mb >= $5)"
         " order by n.id is distinct from $4,"
-        " (select count(*) from environments e where e.node_id = n.id)::float / n.capacity, n.id limit 1",
+        f" {_HOSTED}::float / n.capacity, n.id limit 1",
         tx.now - LOST_AFTER,
         region,
         runtime,

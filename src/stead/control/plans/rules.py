@@ -6,7 +6,7 @@ from typing import Literal
 from stead.shared.errors import QuotaExceeded
 from stead.shared.ids import AccountId, TeamId
 
-Quota = Literal["sites", "environments", "branches", "projects"]
+Quota = Literal["sites", "deleted_sites", "environments", "branches", "projects"]
 AccountQuota = Literal["teams", "keys", "invites", "webhook_endpoints"]
 """Quotas of an account, whatever teams it is in."""
 
@@ -27,6 +27,15 @@ class SitesExhausted(QuotaExceeded):
     code = "quota.sites"
     message = "All {limit} sites of the plan are in use."
     remedy = "Delete a site, or upgrade the plan."
+
+
+class DeletedSitesExhausted(QuotaExceeded):
+    code = "quota.deleted_sites"
+    message = "{limit} deleted WordPress sites can still be recovered, and keep their space until then."
+    remedy = (
+        "Recover one of them, wait until one cannot be recovered any more (`recoverable_until`), or upgrade"
+        " the plan."
+    )
 
 
 class EnvironmentsExhausted(QuotaExceeded):
@@ -86,6 +95,7 @@ MB = 1 << 20
 
 EXHAUSTED: dict[Quota, type[QuotaExceeded]] = {
     "sites": SitesExhausted,
+    "deleted_sites": DeletedSitesExhausted,
     "environments": EnvironmentsExhausted,
     "branches": BranchesExhausted,
     "projects": ProjectsExhausted,

@@ -11,7 +11,7 @@ from stead.control.jobs.schema import JobView
 from stead.control.nodes import service as nodes
 from stead.control.nodes.rules import RegionUnavailable, RuntimeUnavailable
 from stead.control.outbox import audit
-from stead.control.plans.rules import EnvironmentsExhausted, SitesExhausted
+from stead.control.plans.rules import DeletedSitesExhausted, EnvironmentsExhausted, SitesExhausted
 from stead.control.sites import service
 from stead.control.sites.capabilities import CAPABILITIES
 from stead.control.sites.rules import (
@@ -55,7 +55,8 @@ async def list_sites(call: Call, query: SiteFilter, page: PageRequest) -> Page[S
     job="deployment.deploy",
     creates="sites.get",
     errors=[
-        *(DomainTaken, RegionUnavailable, RuntimeUnavailable, SitesExhausted, JobsWaiting),
+        *(DomainTaken, RegionUnavailable, RuntimeUnavailable, JobsWaiting),
+        *(SitesExhausted, DeletedSitesExhausted),
         *(TeamNotFound, TargetNotAdministered, AccountNotFound),
     ],
 )

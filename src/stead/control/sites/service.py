@@ -102,6 +102,8 @@ async def create(
     await _require_available(tx, caller, new)
     await plans.require_room(tx, owner, "sites")
     is_cms = RUNTIME_OF[new.profile] == "cms"
+    if is_cms and caller.mode == "live":
+        await plans.require_room(tx, owner, "deleted_sites")
     site = SiteView(
         id=new_id("site"),
         slug=new_slug(domain),
