@@ -10,9 +10,17 @@ from nats.js.api import DiscardPolicy
 
 from stead.dev.engines.nats import Nats
 from stead.dev.running_stack import RunningStack
+from stead.node import output_budget
 from stead.node.nats_connection import NatsConnection
 from stead.node.output import JobOutput, RateLimit
-from stead.node.output_budget import LINE_BYTES, MAX_BYTES, RESERVE_BYTES, OutputBudget, OutputLedger
+from stead.node.output_budget import (
+    LEAST_BYTES,
+    LINE_BYTES,
+    MAX_BYTES,
+    RESERVE_BYTES,
+    OutputBudget,
+    OutputLedger,
+)
 from stead.protocol import subjects
 from stead.protocol.commands import read_line
 from stead.protocol.subjects import OUTPUT
@@ -187,6 +195,40 @@ async def test_a_command_that_is_executed_again_gets_no_new_limit(
         ledger.close()
     stored = sum(len(line) + LINE_BYTES for line in await here.lines(job))
     assert MAX_BYTES * 0.9 < stored <= MAX_BYTES + RESERVE_BYTES
+
+
+async def test_a_site_cannot_replace_the_output_of_others_with_many_jobs(
+    here: NodeHarness, link: NatsConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output_budget, "SITE_BYTES", 64 << 10)
+    monkeypatch.setattr(output_budget, "_current_day", lambda: 20_000)
+    ledger, loud, other = OutputLedger(tmp_path / "output.sqlite"), new_id("site"), new_id("site")
+
+    async def write(site: str) -> list[str]:
+        job, budget = new_id("job"), ledger.budget(new_id("job"), site)
+        async with JobOutput(link, here.node, job, rate=unbounded(), budget=budget) as output:
+            for _ in range(40):
+                await output.chunk("stdout", b"x" * 1023 + b"\n")
+            await output.say("the reason of a failure")
+        return await here.lines(job)
+
+    first, second, third = [await write(loud) for _ in range(3)]
+    assert len(first) == 41
+    assert len(second) < 40
+    assert len([line for line in third if line.startswith("x")]) == LEAST_BYTES // (1023 + LINE_BYTES)
+    assert third[-3].endswith("in a day for all jobs of the site is reached; further lines are not stored")
+    assert third[-2] == "the reason of a failure"
+    assert len(await write(other)) == 41
+    ledger.close()
+    # Restarting the agent does not help.
+    ledger = OutputLedger(tmp_path / "output.sqlite")
+    assert len(await write(loud)) == len(third)
+    yesterday = ledger._database.execute("update output_of_sites set day = day - 1")
+    assert yesterday.rowcount == 2
+    assert len(await write(loud)) == 41
+    ledger.remove_old()
+    assert ledger._database.execute("select count(*) from output_of_sites").fetchone() == (1,)
+    ledger.close()
 
 
 async def test_a_server_that_refuses_output_does_not_hold_up_the_job(

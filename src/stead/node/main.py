@@ -154,7 +154,9 @@ async def _serve(
     execution = Execution(
         journal,
         drivers,
-        lambda command: JobOutput(connection, node, command.job, budget=output.budget(command.job)),
+        lambda command: JobOutput(
+            connection, node, command.job, budget=output.budget(command.job, command.site)
+        ),
         open_work=work_opener(settings.private_key),
         max_running=settings.node_commands,
     )

@@ -94,8 +94,7 @@ class JobOutput:
             await self._queue.put(line)
         elif not self._cutting:
             self._cutting = True
-            limit = self._budget.max_bytes >> 20
-            await self.say(f"output: the limit of {limit} MiB is reached; further lines are not stored")
+            await self.say(f"output: {self._budget.limit} is reached; further lines are not stored")
 
     async def _say_what_was_cut(self) -> None:
         if self._budget.cut_lines:

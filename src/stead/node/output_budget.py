@@ -1,4 +1,4 @@
-"""How much output a job may store: all tenants share one stream, so no job may fill it."""
+"""How much output a job may store: all tenants share one stream, so no job and no site may fill it."""
 
 import sqlite3
 import time
@@ -7,6 +7,10 @@ from pathlib import Path
 
 MAX_BYTES = 16 << 20
 """For the output of one job on this node."""
+SITE_BYTES = 128 << 20
+"""For the output of all jobs of a site on this node, in one day."""
+LEAST_BYTES = 4 << 10
+"""For a job of a site that has used up its day."""
 RESERVE_BYTES = 64 << 10
 """For the node's own lines, in addition: the reason of a failure is shown also when the limit is reached."""
 LINE_BYTES = 128
@@ -17,8 +21,8 @@ _KEEP_SECONDS = 2 * 86_400.0
 
 
 class OutputLedger:
-    """The bytes that each job has written. It survives a restart of the agent, which executes commands
-    again."""
+    """The bytes that each job, and each site, has written. It survives a restart of the agent, which executes
+    commands again."""
 
     def __init__(self, path: Path) -> None:
         self._database = sqlite3.connect(path, isolation_level=None)
@@ -29,15 +33,36 @@ class OutputLedger:
             "create table if not exists output"
             " (job text primary key, bytes integer not null, written_at real not null) strict, without rowid"
         )
+        self._database.execute(
+            "create table if not exists output_of_sites (site text, day integer, bytes integer not null,"
+            " primary key (site, day)) strict, without rowid"
+        )
 
     def close(self) -> None:
         self._database.close()
 
-    def budget(self, job: str) -> "OutputBudget":
-        found = self._database.execute("select bytes from output where job = ?", (job,)).fetchone()
-        return OutputBudget(found[0] if found else 0, lambda count: self._add(job, count))
+    def budget(self, job: str, site: str = "") -> "OutputBudget":
+        """Of a job, and of its site if it has one."""
+        used = self._find("select bytes from output where job = ?", job)
+        most = MAX_BYTES
+        if site:
+            today = self._find(
+                "select bytes from output_of_sites where site = ? and day = ?", site, _current_day()
+            )
+            most = min(most, used + max(SITE_BYTES - today, LEAST_BYTES))
+        return OutputBudget(used, lambda count: self._add(job, site, count), max_bytes=most)
 
-    def _add(self, job: str, count: int) -> None:
+    def _find(self, sql: str, *values: object) -> int:
+        found = self._database.execute(sql, values).fetchone()
+        return int(found[0]) if found else 0
+
+    def _add(self, job: str, site: str, count: int) -> None:
+        if site:
+            self._database.execute(
+                "insert into output_of_sites values (?, ?, ?) on conflict (site, day) do update"
+                " set bytes = bytes + excluded.bytes",
+                (site, _current_day(), count),
+            )
         self._database.execute(
             "insert into output values (?, ?, ?) on conflict (job) do update"
             " set bytes = bytes + excluded.bytes, written_at = excluded.written_at",
@@ -46,6 +71,11 @@ class OutputLedger:
 
     def remove_old(self) -> None:
         self._database.execute("delete from output where written_at < ?", (time.time() - _KEEP_SECONDS,))
+        self._database.execute("delete from output_of_sites where day < ?", (_current_day(),))
+
+
+def _current_day() -> int:
+    return int(time.time() // 86_400)
 
 
 def _forget(_: int) -> None:
@@ -59,6 +89,13 @@ class OutputBudget:
         self._used, self._record, self.max_bytes = used, record, max_bytes
         self._unrecorded = 0
         self.cut_lines = self.cut_bytes = 0
+
+    @property
+    def limit(self) -> str:
+        """Which limit it is, for the output."""
+        if self.max_bytes < MAX_BYTES:
+            return f"the limit of {SITE_BYTES >> 20} MiB in a day for all jobs of the site"
+        return f"the limit of {MAX_BYTES >> 20} MiB"
 
     def take(self, text: str, *, own: bool) -> bool:
         """Return whether the line may be stored. `own` lines are those of the node itself."""
