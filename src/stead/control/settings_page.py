@@ -22,7 +22,7 @@ def settings_table(kind: type[msgspec.Struct] = Settings) -> str:
 def _describe_default(field: msgspec.structs.FieldInfo) -> str:
     if field.default is msgspec.NODEFAULT:
         return "required"
-    if field.default == "":
+    if field.default in ("", None):
         return "none"
     if isinstance(field.default, bool):
         return f"`{str(field.default).lower()}`"

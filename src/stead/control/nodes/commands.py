@@ -76,6 +76,19 @@ def public_key() -> None:
     typer.echo(base64.b64encode(public).decode())
 
 
+@app.command("nats-users")
+def nats_users(
+    nodes: Annotated[list[str] | None, typer.Argument(help="The nodes, besides the control plane.")] = None,
+) -> None:
+    """Print the users of NATS and their permissions, for the configuration of its server. Needs no engine."""
+    from stead.protocol.nats_users import render_authorization
+
+    try:
+        typer.echo(render_authorization(nodes or ()))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 @app.command("drain")
 def drain_node(
     node: str, *, undo: Annotated[bool, typer.Option(help="Allow new sites on the node again.")] = False

@@ -16,14 +16,13 @@ from stead.dev.files import write_private
 from stead.dev.packages import Packages
 from stead.dev.secrets import Secrets
 from stead.dev.supervised_program import LOOPBACK, Ports
+from stead.protocol.nats_users import render_user
 from stead.protocol.subjects import (
     NatsIdentity,
-    NatsPermissions,
     Node,
     Program,
     heartbeat,
     inbox_prefix,
-    permissions,
     user,
 )
 
@@ -152,10 +151,7 @@ class Nats(Engine):
 
 def render_config(port: int, store: Path, passwords: dict[str, str]) -> str:
     """Returns the server's configuration. Its format is a superset of JSON."""
-    users = [
-        {"user": name, "password": password, "permissions": _render_permissions(permissions(role_of(name)))}
-        for name, password in sorted(passwords.items())
-    ]
+    users = [render_user(role_of(name), password) for name, password in sorted(passwords.items())]
     settings = {
         "host": LOOPBACK,
         "port": port,
@@ -170,10 +166,3 @@ def render_config(port: int, store: Path, passwords: dict[str, str]) -> str:
 def role_of(name: str) -> NatsIdentity:
     node = NODE_USER.fullmatch(name)
     return Node(node["id"]) if node else Program(name)
-
-
-def _render_permissions(granted: NatsPermissions) -> dict[str, dict[str, tuple[str, ...]]]:
-    return {
-        "publish": {"allow": granted.publish, "deny": granted.deny_publish},
-        "subscribe": {"allow": granted.subscribe, "deny": granted.deny_subscribe},
-    }
