@@ -1,4 +1,7 @@
-"""What a builder reports about a layer counts only for the artifact that it has built."""
+"""What a builder reports about a layer counts only for the artifact that it has built.
+
+`blobs.unpacked_size` stays, because programs of the version before read it until they are replaced.
+"""
 
 from alembic import op
 
@@ -13,7 +16,6 @@ STATEMENTS = [
     update artifact_blobs u set unpacked_size = b.unpacked_size from blobs b
     where b.digest = u.digest and b.unpacked_size > 0
     """,
-    "alter table blobs drop column unpacked_size",
 ]
 
 

@@ -104,7 +104,7 @@ class Delivery:
         return await self.signed(build)
 
     async def staged(
-        self, site: Site, files: Files, *, limits: SizeLimits = LAYER, **lies: Any
+        self, site: Site, files: Files, /, *, limits: SizeLimits = LAYER, **lies: Any
     ) -> tuple[str, PackedLayer]:
         """Insert a build whose node has uploaded its layer and reported this, true or not."""
         async with self.harness.database.transaction() as tx:

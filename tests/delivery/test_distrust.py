@@ -141,6 +141,16 @@ async def test_a_builder_that_lies_about_the_content_of_its_layer_is_found_out_b
     await _refused(delivery, site, await delivery.signed(build))
 
 
+async def test_what_a_builder_reports_about_a_large_layer_is_counted(delivery: Delivery) -> None:
+    site = await _served(delivery)
+    build, _ = await delivery.staged(site, {"index.html": "said to be large"}, bytes=LAYER.total_bytes)
+    artifact = await delivery.signed(build)
+    ((counted,),) = await delivery.harness.sql(
+        "select max(unpacked_size) from artifact_blobs where artifact_id = $1", artifact
+    )
+    assert counted > LAYER.total_bytes
+
+
 async def test_a_builder_that_left_nothing_is_not_believed(delivery: Delivery) -> None:
     site = await _served(delivery)
     build, _ = await delivery.staged(site, {"index.html": "gone"})

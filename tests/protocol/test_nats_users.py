@@ -45,5 +45,6 @@ def test_a_server_starts_only_with_a_password_of_every_user(tmp_path: Path, miss
     assert (checked.returncode == 0) == (missing is None), checked.stderr
 
 
-def test_a_name_that_would_match_other_nodes_is_refused() -> None:
-    assert CliRunner().invoke(app, ["nodes", "nats-users", "*"]).exit_code == 2
+@pytest.mark.parametrize("names", [["*"], ["a-b", "a_b"], ["n", "N"]])
+def test_a_node_never_gets_the_messages_or_the_password_of_another_one(names: list[str]) -> None:
+    assert CliRunner().invoke(app, ["nodes", "nats-users", *names]).exit_code == 2

@@ -84,6 +84,7 @@ async def node_table(only: str | None = None) -> str:
             state += ", short of disk space" if node.short_of_space else ""
             state += "" if node.has_key else ", no key"
             state += ", builds" if node.may_build else ""
+            state += f", {node.deleted} deleted environments" if node.deleted else ""
             usage = f"{node.hosted} of {node.capacity}"
             lines.append(f"{node.id:24} {node.region:12} {usage:>12}  {node.version:10} {ago:12} {state}")
     return "\n".join(lines)

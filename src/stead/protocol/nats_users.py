@@ -27,6 +27,8 @@ def render_authorization(nodes: Iterable[str]) -> str:
     the server's environment, without which it does not start."""
     identities = [*Program, *(Node(node) for node in nodes)]
     variables = {identity: f"$NATS_{user(identity).upper().replace('-', '_')}" for identity in identities}
+    if len(set(variables.values())) < len(variables):
+        raise ValueError("the passwords of two nodes would have the same name")
     users = [render_user(identity, variable) for identity, variable in variables.items()]
     text = json.dumps({"authorization": {"users": users}}, indent=2)
     for variable in variables.values():

@@ -7,7 +7,7 @@ import pytest
 
 from stead.control.certificates import service
 from stead.control.certificates.certifier import CONCURRENCY
-from stead.control.certificates.rules import LEASE, ORDERS_PERIOD, Problem
+from stead.control.certificates.rules import LEASE, ORDERS_PERIOD, OWNER_LIMIT_SPREAD, Problem
 from tests.control.certificates.acme_proxy import CERTIFICATE, CHALLENGE, FINALIZE, ORDER, AcmeProxy
 from tests.control.certificates.conftest import REGION, Harness, Site
 from tests.control.certificates.killed_certifier import kill_certifier_at
@@ -101,17 +101,45 @@ async def test_an_owner_does_not_use_up_the_orders_that_the_authority_allows(
     await request(other, other.domain)
     assert await certifier.process_due() == 1
     assert (await other.tls())["state"] == "valid"
-    harness.clock.move(ORDERS_PERIOD * 1.01)
-    await certifier.enroll_and_expire()
+    assert await harness.events(crowd) == ["certificate.issued"] * 3
+    assert waiting["attempts"] == 0
+    harness.clock.move(ORDERS_PERIOD + OWNER_LIMIT_SPREAD)
+    await certifier.delete_old_orders()
     assert await certifier.process_due() == 1
     assert (await harness.row(waiting["host"]))["state"] == "valid"
-    async with harness.plane.database.reading() as tx:
-        orders = await tx.value(
-            "select count(*) from certificate_orders o join sites s on s.account_id = o.owner"
-            " where s.id = $1",
-            crowd.id,
+    assert len(await _orders(harness, crowd)) == 1
+
+
+async def test_renewals_and_orders_that_cannot_be_placed_use_up_nothing(harness: Harness, proxy: AcmeProxy):
+    site, other = await harness.create_site(), await harness.create_site()
+    await harness.certifier(proxy.directory, orders_per_owner=1).process_due()
+    assert len(await _orders(harness, site)) == 1
+    # The first order is the last one that its owner has for now; the renewal is ordered nevertheless.
+    async with harness.plane.database.transaction() as tx:
+        await tx.run(
+            "update certificates set stage = 'wanted', next_attempt_at = $2 where host = $1",
+            site.domain,
+            tx.now,
         )
-    assert orders == 1
+    assert await harness.certifier(proxy.directory, orders_per_owner=1).process_due() == 1
+    assert await harness.events(site) == ["certificate.issued", "certificate.renewed"]
+    assert len(await _orders(harness, site)) == 2
+    async with harness.plane.database.transaction() as tx:
+        await service.request_certificate(tx, other.id, f"more.{other.domain}", REGION)
+    certifier = harness.certifier("https://127.0.0.1:1/dir", orders_per_owner=5)
+    assert await certifier.process_due() == 1
+    assert (await harness.row(f"more.{other.domain}"))["error_code"] == "ca_unreachable"
+    assert len(await _orders(harness, other)) == 1
+
+
+async def _orders(harness: Harness, site: Site) -> list[str]:
+    async with harness.plane.database.reading() as tx:
+        return await tx.all(
+            str,
+            "select o.placed_at::text from certificate_orders o join sites s on s.account_id = o.owner"
+            " where s.id = $1",
+            site.id,
+        )
 
 
 async def test_a_stopped_worker_releases_its_lease_immediately(harness: Harness, proxy: AcmeProxy):

@@ -54,6 +54,7 @@ async def test_a_build_is_refused_if_the_image_cannot_be_made(bench: BuildHarnes
 
 
 async def test_the_first_build_makes_the_image(bench: BuildHarness, tmp_path: Path) -> None:
+    ImageStore().ensure(IMAGE)
     made = ImageStore().directory / IMAGE
     makes = f"import os; os.symlink({str(made)!r}, {str(tmp_path / IMAGE)!r})"
     builder, said = find_builder(bench, tmp_path, makes, on_demand=True), CapturedOutput()

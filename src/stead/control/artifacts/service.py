@@ -65,7 +65,7 @@ async def record(tx: Tx, owner: Owner, new: NewArtifact) -> ArtifactId:
 
 async def ensure_storage(tx: Tx, owner: Owner, *, more: int = 1) -> None:
     """Ensure that the plan of the owner has room for so many more bytes: unused artifacts are removed, the
-    oldest first. Raises StorageExhausted if that is not enough; the transaction then removes nothing."""
+    oldest first. Raises StorageExhausted if that is not enough. Who catches it must undo what was removed."""
     while True:
         try:
             return await plans.require_storage(tx, owner, more=more)

@@ -81,7 +81,8 @@ async def insert(tx: Tx, new: NewArtifact) -> ArtifactId:
     )
     await tx.run(
         "insert into artifact_blobs (artifact_id, digest, unpacked_size)"
-        " select $1, digest, case when digest = $3 then $4 else 0 end from unnest($2::text[]) as digest"
+        " select $1, digest, case when digest = $3 then $4::bigint else 0 end"
+        " from unnest($2::text[]) as digest"
         " on conflict do nothing",
         *(id_, list(new.blobs), new.layer_digest, new.layer_unpacked),
     )

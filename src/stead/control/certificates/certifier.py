@@ -80,6 +80,7 @@ class Certifier:
         ]
         return [
             PeriodicTask("certificates.watch", 1, self.enroll_and_expire),
+            PeriodicTask("certificates.orders", 600, self.delete_old_orders),
             PeriodicTask("certificates.renewal_checks", PERIOD_SECONDS, self.renewal_checker.check_batch),
             *workers,
         ]
@@ -88,7 +89,6 @@ class Certifier:
         """Queue new hosts for their first attempt, and mark the certificates that have expired."""
         async with self._database.transaction() as tx:
             await store.enroll(tx)
-            await store.delete_old_orders(tx)
             expired = await store.list_expired(tx)
         for host, site in expired:
             # Publish first (the records depend on the clock, not on the state): if this worker dies here,
@@ -98,6 +98,10 @@ class Certifier:
                 if await store.mark_expired(tx, host):
                     await publish_event(tx, CERTIFICATE_EXPIRED, site, domain=host)
             log.warning("certificate.expired", host=host)
+
+    async def delete_old_orders(self) -> None:
+        async with self._database.transaction() as tx:
+            await store.delete_old_orders(tx)
 
     async def process_due(self) -> int:
         """Process certificates one after the other until none is due. Returns how many there were."""

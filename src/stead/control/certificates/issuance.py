@@ -22,7 +22,7 @@ from stead.control.domains.names import is_wildcard
 class OrderRecorder(Protocol):
     """Stores what must survive the worker; raises LeaseLost once another worker has the certificate."""
 
-    async def count_order(self) -> None:
+    async def require_order(self) -> None:
         """Call it before an order is placed. Raises Problem if the site's owner has to wait."""
 
     async def record_order(self, uri: str, key: bytes) -> None: ...
@@ -65,7 +65,7 @@ class Issuance:
             order = await self._find_order(uri)
             if order is not None and order.status != INVALID:
                 return uri, key, order
-        await self._recorder.count_order()
+        await self._recorder.require_order()
         key = generate_key()
         uri, order = await self._acme.create_order(self._claimed.host)
         await self._recorder.record_order(uri, key)

@@ -10,6 +10,7 @@ from stead.control.certificates.rules import (
     ClaimedCertificate,
     Issued,
     LeaseLost,
+    OwnerLimitReached,
     Problem,
     compute_renewal_time,
     compute_retry_delay,
@@ -20,11 +21,6 @@ from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, Fact, publish
 from stead.control.plans import service as plans
 from stead.control.sealing import Sealer
-
-_MANY_ORDERS = (
-    "Many certificates were requested for your sites within three hours. The request is retried as soon as"
-    " another one is allowed."
-)
 
 log = structlog.get_logger()
 
@@ -49,22 +45,25 @@ class ProgressRecorder:
             return None
         return claimed.order_uri, self._sealer.open(claimed.order_key, context=key_context(claimed.host))
 
-    async def count_order(self) -> None:
-        """The authority limits the orders of all sites together, so no owner may use them up. Raises Problem
-        if this one has to wait."""
-        async with self._database.transaction() as tx:
-            account, team = await store.get_owner(tx, self.claimed.site_id)
-            owner = await plans.resolve_quota_owner(tx, team or account or "")
-            placed, first = await store.count_orders(tx, owner)
-            if first is None or not self._orders_per_owner or placed < self._orders_per_owner:
-                await store.add_order(tx, owner)
-                return
-            wait = first + ORDERS_PERIOD - tx.now
-        raise Problem("ca_rate_limited", _MANY_ORDERS, wait=wait)
+    async def require_order(self) -> None:
+        """The authority limits the orders of all sites together, so no owner may use them up. Renewals count,
+        and never wait. Raises OwnerLimitReached."""
+        if not self._orders_per_owner or self.claimed.chain is not None:
+            return
+        async with self._database.reading() as tx:
+            count, oldest = await store.count_orders(tx, await self._find_owner(tx))
+            wait = ORDERS_PERIOD - (tx.now - oldest) if oldest else ORDERS_PERIOD
+        if count >= self._orders_per_owner:
+            raise OwnerLimitReached(wait)
+
+    async def _find_owner(self, tx: Tx) -> str:
+        account, team = await store.get_owner(tx, self.claimed.site_id)
+        return await plans.resolve_quota_owner(tx, team or account or "")
 
     async def record_order(self, uri: str, key: bytes) -> None:
         sealed = self._sealer.seal(key, context=key_context(self.claimed.host))
         async with self._database.transaction() as tx:
+            await store.add_order(tx, await self._find_owner(tx))
             _require(await store.record_order(tx, self.claimed, self._lease_holder, uri, sealed))
 
     async def record_challenge(self, record: str | None) -> None:
@@ -114,14 +113,18 @@ class ProgressRecorder:
         """The event is published when the failures begin or their reason changes, not for every attempt."""
         claimed = self.claimed
         async with self._database.transaction() as tx:
-            retry_at = tx.now + max(compute_retry_delay(claimed.attempts + 1), problem.wait)
+            is_attempt = not isinstance(problem, OwnerLimitReached)
+            delay = compute_retry_delay(claimed.attempts + 1) if is_attempt else problem.wait
+            retry_at = tx.now + max(delay, problem.wait)
             keep_order = problem.reason in ORDER_STAYS_VALID
             recorded = await store.record_failure(
-                tx, claimed, self._lease_holder, problem, retry_at, keep_order=keep_order
+                *(tx, claimed, self._lease_holder, problem, retry_at),
+                keep_order=keep_order,
+                is_attempt=is_attempt,
             )
             if not recorded:
                 await store.release(tx, claimed.host, self._lease_holder)
-            elif not claimed.removed and problem.reason != claimed.error_code:
+            elif is_attempt and not claimed.removed and problem.reason != claimed.error_code:
                 facts = {"domain": claimed.host, "code": problem.reason, "reason": problem.message}
                 await publish_event(tx, CERTIFICATE_FAILED, claimed.site_id, **facts)
         log.warning(

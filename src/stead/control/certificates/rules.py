@@ -53,6 +53,11 @@ MAX_DETAIL_LENGTH = 400
 
 ORDERS_PERIOD = timedelta(hours=3)
 """How long an order counts toward the limit of the site's owner. Public authorities count for as long."""
+OWNER_LIMIT_SPREAD = timedelta(minutes=30)
+_MANY_ORDERS = (
+    "Many certificates were requested for your sites within three hours. The request is retried"
+    " automatically."
+)
 
 ORDER_STAYS_VALID: frozenset[Reason] = frozenset(
     {
@@ -70,6 +75,15 @@ class Problem(Exception):
         super().__init__(message)
         self.reason: Reason = reason
         self.message, self.wait = message, wait
+
+
+class OwnerLimitReached(Problem):
+    """The limit of the platform for the sites of one owner. Nothing has failed: it is no attempt."""
+
+    def __init__(self, wait: timedelta) -> None:
+        # Not all at once: there may be hundreds, and one place.
+        spread = random.uniform(0, OWNER_LIMIT_SPREAD.total_seconds())  # noqa: S311 - need not be unpredictable
+        super().__init__("ca_rate_limited", _MANY_ORDERS, wait=wait + timedelta(seconds=spread))
 
 
 class LeaseLost(Exception):

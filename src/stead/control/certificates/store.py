@@ -147,7 +147,7 @@ async def get_owner(tx: Tx, site: str) -> tuple[str | None, str | None]:
 
 
 async def claim(tx: Tx, holder: str, until: datetime) -> ClaimedCertificate | None:
-    """Lease a certificate that is due. Owners take turns, and none has more than a few leases at a time.
+    """Lease the certificate that has been due the longest, of an owner who does not have too many leases.
 
     One worker at a time chooses: two would not see each other's leases. They wait for each other only if
     there is something to lease.
@@ -158,7 +158,7 @@ async def claim(tx: Tx, holder: str, until: datetime) -> ClaimedCertificate | No
     return await tx.one(
         ClaimedCertificate,
         f"{_BUSY}, chosen as (select c.host {_DUE}"  # noqa: S608
-        " order by coalesce(busy.leased, 0), c.next_attempt_at limit 1 for update of c skip locked)"
+        " order by c.next_attempt_at limit 1 for update of c skip locked)"
         " update certificates c set lease_holder = $3, lease_until = $4,"
         " state = case when c.state in ('unconfigured', 'not_registered') then 'pending' else c.state end"
         f" from chosen where c.host = chosen.host returning {_CLAIMED}",
@@ -257,16 +257,17 @@ async def record_failure(
     next_attempt_at: datetime,
     *,
     keep_order: bool,
+    is_attempt: bool,
 ) -> bool:
     """A certificate that was issued before is not changed."""
     return await _update(
         tx,
         claimed,
         holder,
-        "error_code = $6, error = $7, attempts = attempts + 1, next_attempt_at = $8,"
+        "error_code = $6, error = $7, attempts = attempts + $10, next_attempt_at = $8,"
         " order_uri = case when $9 then order_uri end, order_key = case when $9 then order_key end,"
         " lease_holder = null, lease_until = null",
-        *(problem.reason, problem.message, next_attempt_at, keep_order),
+        *(problem.reason, problem.message, next_attempt_at, keep_order, int(is_attempt)),
     )
 
 

@@ -39,7 +39,7 @@ RESEND_SECONDS = 5.0
 RETRY_SECONDS = 0.2
 CANCEL_SECONDS = 30.0
 HEARTBEAT_MIN_SECONDS = 0.2
-REPORTS_PER_SECOND, REPORTS_AT_ONCE = 2.0, 250
+REPORTS_PER_SECOND, REPORTS_AT_ONCE = 5.0, 250
 """Of one node, about visits and about mails. The largest nodes send two hundred at once, every minute."""
 
 T = TypeVar("T")

@@ -67,6 +67,8 @@ class NodeStatus:
     region: str
     capacity: int
     hosted: int
+    deleted: int
+    """Environments that can still be recovered, besides those that it hosts."""
     version: str
     draining: bool
     short_of_space: bool

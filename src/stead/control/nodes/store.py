@@ -23,8 +23,10 @@ _HOSTED = "(select count(*) from environments e where e.node_id = n.id and e.sta
 """Deleted environments stay on their node while they can be recovered, and need nothing but space there: an
 owner who creates and deletes sites takes no capacity from others."""
 _STATUS = f"""
-  select n.id, n.region, n.capacity, {_HOSTED}, n.version, n.draining, n.short_of_space, n.may_build,
-    n.public_key is not null, n.last_seen_at, n.records_skipped, n.max_capacity, n.edge_address from nodes n
+  select n.id, n.region, n.capacity, {_HOSTED},
+    (select count(*) from environments e where e.node_id = n.id and e.status = 'deleted'),
+    n.version, n.draining, n.short_of_space, n.may_build, n.public_key is not null, n.last_seen_at,
+    n.records_skipped, n.max_capacity, n.edge_address from nodes n
 """  # noqa: S608 - constants only
 _HAS_ROOM = f"""
   not n.draining and not n.short_of_space and n.last_seen_at > $1 and n.public_key is not null

@@ -31,10 +31,13 @@ class SitesExhausted(QuotaExceeded):
 
 class DeletedSitesExhausted(QuotaExceeded):
     code = "quota.deleted_sites"
-    message = "{limit} deleted WordPress sites can still be recovered, and keep their space until then."
+    message = (
+        "At least {limit} deleted WordPress sites can still be recovered, and keep their space until then."
+    )
     remedy = (
-        "Recover one of them, wait until one cannot be recovered any more (`recoverable_until`), or upgrade"
-        " the plan."
+        "Recover one of them instead of creating a site, wait until one cannot be recovered any more"
+        " (`recoverable_until`), or upgrade the plan. Twice as many as the sites of the plan are allowed, and"
+        " ten more."
     )
 
 
