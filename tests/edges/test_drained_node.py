@@ -16,7 +16,7 @@ async def drain(region: Region, *words: str) -> None:
 
 async def find_least_loaded(region: Region) -> str:
     """Both nodes have the same capacity."""
-    rows = await region.sql("select node_id, count(*) from environments group by 1")
+    rows = await region.sql("select node_id, count(*) from environments where status <> 'deleted' group by 1")
     hosted = {row["node_id"]: row["count"] for row in rows}
     return min(NODES, key=lambda node: hosted.get(node, 0))
 

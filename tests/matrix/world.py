@@ -167,12 +167,19 @@ def _narrowings(operation: Operation) -> list[frozenset[str]]:
 
 
 async def make_world(database: Database, role: Role) -> World:
+    (world,) = await make_worlds(database, role, 1)
+    return world
+
+
+async def make_worlds(database: Database, role: Role, count: int) -> list[World]:
+    """Several cost little more than one: the rows of all are inserted together."""
     async with database.transaction() as transaction, batched(transaction) as tx:
-        world = await _make_people(database, tx, role)
+        worlds = [await _make_people(database, tx, role) for _ in range(count)]
         for samples in all_samples():
             if samples.make_things is not None:
-                await samples.make_things(tx, world)
-    return world
+                for world in worlds:
+                    await samples.make_things(tx, world)
+    return worlds
 
 
 async def _make_people(database: Database, tx: Tx, role: Role) -> World:

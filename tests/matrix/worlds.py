@@ -4,7 +4,7 @@ from stead.control.engines.postgres import Database
 from stead.control.http.operations import Operation
 from stead.shared.roles import Role
 from tests import teams
-from tests.matrix.world import World, make_world
+from tests.matrix.world import World, make_world, make_worlds
 
 WITHOUT_SITES = {"teams.delete"}
 """What is refused, whoever asks, while the team has sites."""
@@ -12,10 +12,14 @@ WITH_ANOTHER_OWNER = {"account.close"}
 """What is refused, whoever asks, to the last owner of a team."""
 
 
+MADE_AT_ONCE = 16
+
+
 class Worlds:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._shared: dict[Role, World] = {}
+        self._fresh: dict[Role, list[World]] = {}
 
     async def shared(self, role: Role) -> World:
         if role not in self._shared:
@@ -24,7 +28,9 @@ class Worlds:
 
     async def fresh(self, role: Role, operation: Operation) -> World:
         """A world in which nothing but a permission stands in the operation's way."""
-        world = await make_world(self._database, role)
+        if not self._fresh.get(role):
+            self._fresh[role] = await make_worlds(self._database, role, MADE_AT_ONCE)
+        world = self._fresh[role].pop()
         if operation.id in WITHOUT_SITES:
             async with self._database.transaction() as tx:
                 await tx.run(

@@ -95,6 +95,8 @@ class NodeHarness:
     settings: dict[str, str]
     process: Process | None = None
     started: list[Process] = field(default_factory=list)
+    _last_sent: int = 0
+    """The number of the last order in the stream."""
 
     def as_settings(self, **changed: str) -> Settings:
         return from_environment(self.settings | changed)
@@ -129,7 +131,8 @@ class NodeHarness:
 
     async def send(self, order: Order | bytes) -> None:
         data = order if isinstance(order, bytes) else encode(order)
-        await self.operator.jetstream().publish(subjects.command(self.node.id, "test"), data)
+        stored = await self.operator.jetstream().publish(subjects.command(self.node.id, "test"), data)
+        self._last_sent = stored.seq
 
     async def result(self, order: Order, *, bound: float = BOUND) -> Result:
         """The node's result for this attempt."""
@@ -174,9 +177,11 @@ class NodeHarness:
         return found
 
     async def unacknowledged(self) -> int:
-        """How many orders the node has not acknowledged."""
+        """How many orders the node has not acknowledged. The consumer learns of a new one a moment after the
+        stream has stored it."""
         info = await self.operator.jetstream().consumer_info(COMMANDS, self.node.id)
-        return (info.num_pending or 0) + (info.num_ack_pending or 0)
+        is_last_acknowledged = info.ack_floor is not None and info.ack_floor.stream_seq >= self._last_sent
+        return max((info.num_pending or 0) + (info.num_ack_pending or 0), int(not is_last_acknowledged))
 
     async def under_way(self, argv0: str = "/bin/sleep") -> psutil.Process:
         """Wait for a child process of the agent that runs this program."""
