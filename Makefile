@@ -6,7 +6,7 @@ RUN := .venv/bin/
 # Kept even where Python is told not to: every program that a test starts would compile its libraries again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup dev test faults everything repeat deliveries ledgers hostile lists large corpus check generate bench quickstart lock
+.PHONY: help setup dev test faults everything loaded repeat deliveries ledgers hostile lists large corpus check generate bench quickstart lock
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,9 @@ faults: ## kill, refuse and restart at every step of every job; SELECT=changed a
 
 everything: ## run tests and faults together; SELECT=changed as above
 	$(PYTEST)
+
+loaded: ## run everything twice in a row, beside a process that never sleeps
+	@nice -n 15 $(PYTHON) -c 'while True: pass' & trap "kill $$!" EXIT; $(MAKE) everything && $(MAKE) everything
 
 repeat: ## run the few tests that failed in the last run again, one after the other; SELECT as in that run
 	$(RUN)pytest $(if $(SELECT),--select=$(SELECT)) --repeat-failed
