@@ -44,13 +44,13 @@ class OutputLedger:
     def budget(self, job: str, site: str = "") -> "OutputBudget":
         """Of a job, and of its site if it has one."""
         used = self._find("select bytes from output where job = ?", job)
-        most = MAX_BYTES
+        max_bytes = MAX_BYTES
         if site:
             today = self._find(
                 "select bytes from output_of_sites where site = ? and day = ?", site, _current_day()
             )
-            most = min(most, used + max(SITE_BYTES - today, LEAST_BYTES))
-        return OutputBudget(used, lambda count: self._add(job, site, count), max_bytes=most)
+            max_bytes = min(max_bytes, used + max(SITE_BYTES - today, LEAST_BYTES))
+        return OutputBudget(used, lambda count: self._add(job, site, count), max_bytes=max_bytes)
 
     def _find(self, sql: str, *values: object) -> int:
         found = self._database.execute(sql, values).fetchone()

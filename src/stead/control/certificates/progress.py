@@ -52,9 +52,9 @@ class ProgressRecorder:
             return
         async with self._database.reading() as tx:
             count, oldest = await store.count_orders(tx, await self._find_owner(tx))
-            wait = ORDERS_PERIOD - (tx.now - oldest) if oldest else ORDERS_PERIOD
-        if count >= self._orders_per_owner:
-            raise OwnerLimitReached(wait)
+            now = tx.now
+        if oldest is not None and count >= self._orders_per_owner:
+            raise OwnerLimitReached(oldest + ORDERS_PERIOD - now)
 
     async def _find_owner(self, tx: Tx) -> str:
         account, team = await store.get_owner(tx, self.claimed.site_id)
@@ -114,8 +114,10 @@ class ProgressRecorder:
         claimed = self.claimed
         async with self._database.transaction() as tx:
             is_attempt = not isinstance(problem, OwnerLimitReached)
-            delay = compute_retry_delay(claimed.attempts + 1) if is_attempt else problem.wait
-            retry_at = tx.now + max(delay, problem.wait)
+            wait = problem.wait
+            if is_attempt:
+                wait = max(wait, compute_retry_delay(claimed.attempts + 1))
+            retry_at = tx.now + wait
             keep_order = problem.reason in ORDER_STAYS_VALID
             recorded = await store.record_failure(
                 *(tx, claimed, self._lease_holder, problem, retry_at),
