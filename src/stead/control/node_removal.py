@@ -6,7 +6,6 @@ from stead.control.edge_feed import announcements
 from stead.control.edge_feed.feed import EdgeFeed
 from stead.control.engines.nats_streams import delete_consumers
 from stead.control.engines.postgres import Database
-from stead.control.environments.relocation_store import HostedEnvironment
 from stead.control.jobs import service as jobs
 from stead.control.jobs.definition import Refused
 from stead.control.nodes import service as nodes
@@ -47,7 +46,7 @@ async def remove_node(node: str) -> Removal:
         async with connected_nats(settings) as nats_:
             feed = EdgeFeed(nats_)
             region = await _require_lost(database, node)
-            removal = await _move_all(database, feed, node)
+            removal = await move_all(database, feed, node)
             await cancel_waiting(database, node)
             if not removal.left:
                 await delete_consumers(nats_, node)
@@ -71,7 +70,8 @@ async def _require_lost(database: Database, node: str) -> str:
     return found.region
 
 
-async def _move_all(database: Database, feed: EdgeFeed, node: str) -> Removal:
+async def move_all(database: Database, feed: EdgeFeed, node: str) -> Removal:
+    """Move what the node hosts, each environment as it is when its turn comes."""
     removal, after = Removal(), ""
     while True:
         async with database.reading() as tx:
@@ -80,19 +80,20 @@ async def _move_all(database: Database, feed: EdgeFeed, node: str) -> Removal:
             await _move(database, feed, env, node, removal)
         if len(page) < ENVIRONMENTS_AT_ONCE:
             return removal
-        after = page[-1].id
+        after = page[-1]
 
 
-async def _move(
-    database: Database, feed: EdgeFeed, env: HostedEnvironment, node: str, removal: Removal
-) -> None:
+async def _move(database: Database, feed: EdgeFeed, env: str, node: str, removal: Removal) -> None:
     """In a transaction of its own, so that placement never waits for long."""
     announcement = None
     try:
         async with database.transaction() as tx:
-            is_restored = await relocation.move(tx, env, node)
-            if not is_restored and "deleted" not in (env.status, env.site_status):
-                announcement = await announcements.serve_environment(tx, env.id)
+            hosted = await relocation.lock_hosted(tx, env, node)
+            if hosted is None:
+                return
+            is_restored = await relocation.move(tx, hosted, node)
+            if not is_restored and "deleted" not in (hosted.status, hosted.site_status):
+                announcement = await announcements.serve_environment(tx, hosted.id)
     except Refused:
         removal.left += 1
         return

@@ -1,22 +1,28 @@
-"""New environments are spread over the nodes that can run them, and none goes to a node that drains."""
+"""New environments, and those of lost nodes, are spread over the nodes that can run them. None goes to a node
+that drains."""
 
 import asyncio
 from collections import Counter
 from datetime import timedelta
+from typing import cast
 
 import pytest
 
 from stead.control.app import ControlPlane
+from stead.control.edge_feed.feed import EdgeFeed
+from stead.control.engines.postgres import Tx
 from stead.control.jobs.definition import Refused
+from stead.control.node_removal import move_all
 from stead.control.nodes import service as nodes
 from stead.control.nodes.rules import AVAILABLE_FOR, LOST_AFTER
+from stead.control.sites import relocation
 from stead.protocol.commands import Heartbeat
 from stead.protocol.work.base import tag_of
 from stead.protocol.work.kinds import HOSTING
 from stead.shared.runtimes import Runtime
 from tests import own_database
 from tests.client import Client
-from tests.control.site_driver import SiteDriver, request_site
+from tests.control.site_driver import SiteDriver, create_site, request_site
 from tests.enrolled_nodes import record_node
 from tests.people import Person, make_person
 
@@ -161,3 +167,32 @@ async def test_a_runtime_is_available_while_some_node_runs_it(driver: SiteDriver
         await nodes.set_draining(tx, "for-static", draining=True)
         await tx.run("update nodes set last_seen_at = $1 where id = 'for-cms'", tx.now - AVAILABLE_FOR)
     assert await list_available() == set()
+
+
+async def test_an_environment_that_changes_while_others_are_moved_is_not_left_on_the_node(
+    driver: SiteDriver, person: Person, monkeypatch: pytest.MonkeyPatch
+):
+    """The job that waited for the node is cancelled, and ends between the list and the move."""
+    site = (await create_site(person.session))["id"]
+    for node in ("lost", "living"):
+        await add_node(driver, node)
+    await driver.end_jobs(site)
+    await driver.set_status(site, "restarting")
+    await driver.execute(
+        "update environments set node_id = 'lost', status = 'provisioning' where site_id = $1", site
+    )
+    await driver.execute("update nodes set draining = true where id = 'lost'")
+    listing = relocation.list_hosted
+
+    async def list_before_a_job_ends(tx: Tx, node: str, *, after: str, limit: int) -> list[str]:
+        found = await listing(tx, node, after=after, limit=limit)
+        await driver.set_status(site, "running")
+        await driver.execute("update environments set status = 'running' where site_id = $1", site)
+        return found
+
+    monkeypatch.setattr(relocation, "list_hosted", list_before_a_job_ends)
+    # The feed is not used: an environment that a job restores is announced by the job.
+    removal = await move_all(driver.plane.database, cast("EdgeFeed", None), "lost")
+    assert (removal.restoring, removal.moved, removal.left) == (1, 0, 0)
+    sql = "select node_id from environments where site_id = $1"
+    assert await driver.fetch_value(sql, site) == "living"

@@ -19,29 +19,29 @@ class HostedEnvironment:
     owner: str
 
 
-async def lock_hosted(tx: Tx, env: str, node: str, status: EnvironmentStatus) -> bool:
-    """Whether the environment is still on the node with this status, until the transaction ends."""
-    return bool(
-        await tx.all(
-            str,
-            "select id from environments where id = $1 and node_id = $2 and status = $3 for update",
-            *(env, node, status),
-        )
+async def list_hosted(tx: Tx, node: str, *, after: str, limit: int) -> list[str]:
+    """Ids, including those of deleted environments: they can be recovered with their site."""
+    return await tx.all(
+        str,
+        "select id from environments where node_id = $1 and id > $2 order by id limit $3",
+        *(node, after, limit),
+    )
+
+
+async def lock_hosted(tx: Tx, env: str, node: str) -> HostedEnvironment | None:
+    """The environment as it stays until the transaction ends; None if it is no longer on the node."""
+    locked = await tx.value(
+        "select id from environments where id = $1 and node_id = $2 for update", env, node
+    )
+    # A query of its own: one that waited for the lock would return the site as it was before.
+    return locked and await tx.one(
+        HostedEnvironment,
+        "select e.id, e.site_id, e.type, e.status, e.status_reason, s.region, s.status,"
+        " coalesce(s.team_id, s.account_id) from environments e join sites s on s.id = e.site_id"
+        " where e.id = $1",
+        env,
     )
 
 
 async def mark_data_lost(tx: Tx, env: str) -> None:
     await tx.run("update environments set data_lost = true where id = $1", env)
-
-
-async def list_hosted(tx: Tx, node: str, *, after: str, limit: int) -> list[HostedEnvironment]:
-    """Including deleted environments: they can be recovered with their site."""
-    return await tx.all(
-        HostedEnvironment,
-        "select e.id, e.site_id, e.type, e.status, e.status_reason, s.region, s.status,"
-        " coalesce(s.team_id, s.account_id) from environments e join sites s on s.id = e.site_id"
-        " where e.node_id = $1 and e.id > $2 order by e.id limit $3",
-        node,
-        after,
-        limit,
-    )

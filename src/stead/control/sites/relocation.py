@@ -20,20 +20,25 @@ from stead.control.wordpress import service as wordpress
 _RESTARTABLE = ("running", "stopped", "failed", "awaiting_push")
 
 
-async def list_hosted(tx: Tx, node: str, *, after: str, limit: int) -> list[HostedEnvironment]:
+async def list_hosted(tx: Tx, node: str, *, after: str, limit: int) -> list[str]:
     """One page of the environments of a node, in order of id."""
     return await relocation_store.list_hosted(tx, node, after=after, limit=limit)
 
 
+async def lock_hosted(tx: Tx, env: str, node: str) -> HostedEnvironment | None:
+    """The environment as it stays until the transaction ends; None if it is no longer on the node.
+
+    Jobs that wait for the node end meanwhile and change its status, so that what was listed may be wrong.
+    """
+    return await relocation_store.lock_hosted(tx, env, node)
+
+
 async def move(tx: Tx, env: HostedEnvironment, lost: str) -> bool:
-    """Move an environment from a lost node to another one of its region.
+    """Move a locked environment from a lost node to another one of its region.
 
     Returns whether a job restores it there; otherwise only its edge records have to be announced. Raises
     Refused if no node has room.
     """
-    if not await relocation_store.lock_hosted(tx, env.id, lost, env.status):
-        # It was moved, destroyed or changed since it was listed. Repeating the command finds it again.
-        return False
     # It does not wait for the first heartbeats of other nodes: the operator can repeat the command.
     facts = await sites.get_facts(tx, env.site_id)
     promised = 0 if facts.is_test else await wordpress.get_promised_mb(tx, env.site_id)
