@@ -21,7 +21,7 @@ setup: ## install the locked Python packages and the API reference viewer
 dev: ## start every engine and the API; Ctrl-C stops them
 	$(RUN)steadctl dev up
 
-# One more than a machine with two cores has: the tests of faults mostly wait, and have a process of their own.
+# One more than a machine with two cores has: while the test of one process waits, the others use the cores.
 PYTEST = $(RUN)pytest --numprocesses=3 $(if $(SELECT),--select=$(SELECT))
 FEATURE_TESTS = $(wildcard tests/control/$(FEATURE) tests/$(FEATURE)) tests/contract tests/matrix
 

@@ -2,13 +2,10 @@
 
 Tests that share a stack of engines and programs run in one worker, so that the stack starts once. What takes
 longest starts first: a long file that starts last would leave the other workers without work. Tests that
-mostly wait have a worker of their own, so that the others can use the processors. When there are no more of
-them, it ends: more busy workers than processors finish no sooner, and everything that a test waits for would
-take longer. Tests that compare the times of one minute with those of another run last, when nothing runs
-beside them.
+often wait have a worker of their own until none of them is left, so that the others can use the processors.
+Tests that compare the times of one minute with those of another run last, when nothing runs beside them.
 """
 
-import os
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -45,18 +42,25 @@ LONGEST_FIRST = (
     "tests/faults",
     "tests/control/certificates",
     "tests/repositories",
+    "tests/architecture/test_a_new_feature.py",
     "tests/abuse",
     "tests/matrix/test_tenants.py",
     "tests/node",
     "tests/streams",
+    "tests/clients",
+    "tests/control/environments/test_live.py",
+    "tests/test_repeats.py",
     "tests/edge",
     "tests/matrix",
     "tests/contract",
+    "tests/control/insights",
+    "tests/control/webhooks",
+    "tests/control/functions",
 )
 """Files and directories that take more than a few seconds. The first entry that fits a test counts."""
 
-MOSTLY_WAIT = ("tests/faults/jobs",)
-"""Directories whose tests wait for restarted engines and for retries, and need little of the processor."""
+OFTEN_WAIT = ("tests/faults/jobs",)
+"""Directories whose tests wait for restarted engines and for retries."""
 
 ALONE = ("tests/abuse/test_hostile_tenant.py",)
 """Files that compare times of two moments: what ran beside one of them would be part of the result."""
@@ -85,7 +89,7 @@ class UnitScheduling(LoadScopeScheduling):
 
     @property
     def _first(self) -> WorkerController:
-        """Runs the tests that mostly wait, and at the end those that run alone."""
+        """Runs the tests that often wait, and at the end those that run alone."""
         return next(iter(self._working), self.nodes[0])
 
     @property
@@ -107,9 +111,6 @@ class UnitScheduling(LoadScopeScheduling):
     def _reschedule(self, node: WorkerController) -> None:
         """When only tests remain that run alone, the first worker runs them, after the others have ended."""
         first = self._first
-        if node is first and is_one_too_many(self.workqueue, workers=len(self._working)):
-            node.shutdown()
-            return
         if self.workqueue and all(map(_runs_alone, self.workqueue)):
             if node is not first and not node.shutting_down:
                 node.shutdown()
@@ -123,16 +124,11 @@ def next_unit(queue: Iterable[str], *, waits: bool) -> str:
     """The first unit for a worker of this kind. When none is left, the worker helps the others."""
     units = list(queue)
     units = [unit for unit in units if not _runs_alone(unit)] or units
-    return next((unit for unit in units if _mostly_waits(unit) is waits), units[0])
+    return next((unit for unit in units if _often_waits(unit) is waits), units[0])
 
 
-def is_one_too_many(queue: Iterable[str], *, workers: int, processors: int = os.cpu_count() or 1) -> bool:
-    """Whether the worker that ran the tests that mostly wait has none left, and would get in the way."""
-    return workers > processors and not any(map(_mostly_waits, queue))
-
-
-def _mostly_waits(unit: str) -> bool:
-    return any(_is_below(unit, each) for each in MOSTLY_WAIT)
+def _often_waits(unit: str) -> bool:
+    return any(_is_below(unit, each) for each in OFTEN_WAIT)
 
 
 def _runs_alone(unit: str) -> bool:

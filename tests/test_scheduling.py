@@ -1,6 +1,6 @@
 """Which worker gets which tests."""
 
-from tests.scheduling import ALONE, is_one_too_many, next_unit
+from tests.scheduling import ALONE, next_unit
 
 QUEUE = (
     "tests/faults/jobs/test_undo.py",
@@ -24,10 +24,3 @@ def test_tests_that_run_alone_come_after_all_others() -> None:
     queue = (*ALONE, *QUEUE[:2])
     assert next_unit(queue, waits=False) == "tests/faults/jobs/test_undo.py"
     assert next_unit(ALONE, waits=True) == ALONE[0]
-
-
-def test_a_worker_without_tests_that_wait_ends_if_the_others_use_all_processors() -> None:
-    assert is_one_too_many(QUEUE[2:], workers=3, processors=2)
-    assert not is_one_too_many(QUEUE, workers=3, processors=2)
-    assert not is_one_too_many(QUEUE[2:], workers=2, processors=2)
-    assert not is_one_too_many(QUEUE[2:], workers=3, processors=8)
