@@ -10,6 +10,7 @@ final class Schedule
 
     public static function watch(): void
     {
+        add_filter('pre_reschedule_event', [self::class, 'reschedule'], PHP_INT_MAX, 3);
         add_filter('pre_update_option_cron', [self::class, 'merge'], PHP_INT_MAX, 2);
         add_action('update_option_cron', [self::class, 'unlock'], PHP_INT_MIN, 0);
         foreach (['add_option_cron', 'update_option_cron', 'delete_option_cron'] as $hook) {
@@ -20,6 +21,18 @@ final class Schedule
     public static function changed(): void
     {
         self::$changed = true;
+    }
+
+    // Whoever runs a repeated event schedules it again, and then removes it at the time for which it was scheduled. If that is also
+    // its new time, nothing is left: an event that WP-CLI runs in the second in which it was created would be lost.
+    public static function reschedule($done, $event, $wp_error)
+    {
+        $ahead = $event->timestamp - $event->interval - time();
+        // A second begins while WordPress schedules it.
+        if ($done !== null || $event->interval <= 0 || ($ahead !== 0 && $ahead !== 1)) {
+            return $done;
+        }
+        return wp_schedule_event($event->timestamp + 1, $event->schedule, $event->hook, $event->args, $wp_error);
     }
 
     // WordPress stores all events in one value. A request reads it when it begins, and writes all of it when it changes one event:
