@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from stead.control.edge_feed import announcements
 from stead.control.edge_feed.feed import EdgeFeed
 from stead.control.engines.nats_streams import delete_consumers
-from stead.control.engines.postgres import Database
+from stead.control.engines.postgres import Database, Deadlock
 from stead.control.jobs import service as jobs
 from stead.control.jobs.definition import Refused
 from stead.control.nodes import service as nodes
@@ -17,6 +17,8 @@ from stead.shared.clock import wall_clock
 
 ENVIRONMENTS_AT_ONCE = 200
 JOBS_AT_ONCE = 200
+MOST_ATTEMPTS = 5
+"""To move one environment."""
 
 
 class NodeNotLost(Exception):
@@ -77,10 +79,25 @@ async def move_all(database: Database, feed: EdgeFeed, node: str) -> Removal:
         async with database.reading() as tx:
             page = await relocation.list_hosted(tx, node, after=after, limit=ENVIRONMENTS_AT_ONCE)
         for env in page:
-            await _move(database, feed, env, node, removal)
+            await _move_despite_jobs(database, feed, env, node, removal)
         if len(page) < ENVIRONMENTS_AT_ONCE:
             return removal
         after = page[-1]
+
+
+async def _move_despite_jobs(
+    database: Database, feed: EdgeFeed, env: str, node: str, removal: Removal
+) -> None:
+    """A job that ends at the same moment locks its own row first, and the move locks it last. PostgreSQL then
+    ends one of the two."""
+    for attempt in range(MOST_ATTEMPTS):
+        try:
+            await _move(database, feed, env, node, removal)
+        except Deadlock:
+            if attempt == MOST_ATTEMPTS - 1:
+                raise
+        else:
+            return
 
 
 async def _move(database: Database, feed: EdgeFeed, env: str, node: str, removal: Removal) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from stead.control.app import ControlPlane
 from stead.control.edge_feed.feed import EdgeFeed
-from stead.control.engines.postgres import Tx
+from stead.control.engines.postgres import Deadlock, Tx
+from stead.control.environments.relocation_store import HostedEnvironment
 from stead.control.jobs.definition import Refused
 from stead.control.node_removal import move_all
 from stead.control.nodes import service as nodes
@@ -172,12 +173,13 @@ async def test_a_runtime_is_available_while_some_node_runs_it(driver: SiteDriver
 async def test_an_environment_that_changes_while_others_are_moved_is_not_left_on_the_node(
     driver: SiteDriver, person: Person, monkeypatch: pytest.MonkeyPatch
 ):
-    """The job that waited for the node is cancelled, and ends between the list and the move."""
+    """The job that waited for the node is cancelled, and ends between the list and the move, or during it:
+    then each waits for a row that the other has locked, and PostgreSQL ends one of the two."""
     site = (await create_site(person.session))["id"]
     for node in ("lost", "living"):
         await add_node(driver, node)
     await driver.end_jobs(site)
-    await driver.set_status(site, "restarting")
+    await driver.set_status(site, "deleting")
     await driver.execute(
         "update environments set node_id = 'lost', status = 'provisioning' where site_id = $1", site
     )
@@ -190,7 +192,16 @@ async def test_an_environment_that_changes_while_others_are_moved_is_not_left_on
         await driver.execute("update environments set status = 'running' where site_id = $1", site)
         return found
 
+    moving = relocation.move
+    deadlocks = [Deadlock(), Deadlock()]
+
+    async def move_after_deadlocks(tx: Tx, env: HostedEnvironment, node: str) -> bool:
+        if deadlocks:
+            raise deadlocks.pop()
+        return await moving(tx, env, node)
+
     monkeypatch.setattr(relocation, "list_hosted", list_before_a_job_ends)
+    monkeypatch.setattr(relocation, "move", move_after_deadlocks)
     # The feed is not used: an environment that a job restores is announced by the job.
     removal = await move_all(driver.plane.database, cast("EdgeFeed", None), "lost")
     assert (removal.restoring, removal.moved, removal.left) == (1, 0, 0)

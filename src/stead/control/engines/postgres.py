@@ -33,6 +33,7 @@ StatementTimeout = asyncpg.QueryCanceledError
 DATABASE_FAILED = (*DATABASE_UNREACHABLE, StatementTimeout)
 """What may succeed if it is tried again a little later."""
 UniqueViolation = asyncpg.UniqueViolationError
+Deadlock = asyncpg.DeadlockDetectedError
 
 
 class Invalidation(NamedTuple):

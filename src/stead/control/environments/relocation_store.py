@@ -29,17 +29,20 @@ async def list_hosted(tx: Tx, node: str, *, after: str, limit: int) -> list[str]
 
 
 async def lock_hosted(tx: Tx, env: str, node: str) -> HostedEnvironment | None:
-    """The environment as it stays until the transaction ends; None if it is no longer on the node."""
-    locked = await tx.value(
-        "select id from environments where id = $1 and node_id = $2 for update", env, node
+    """The environment and its site as they stay until the transaction ends; None if it is no longer on the
+    node. The site is locked first, as jobs do."""
+    await tx.run(
+        "select from sites where id = (select site_id from environments where id = $1) for no key update", env
     )
-    # A query of its own: one that waited for the lock would return the site as it was before.
-    return locked and await tx.one(
+    await tx.run("select from environments where id = $1 for update", env)
+    # A query of its own: one that waited for the locks would return the site as it was before.
+    return await tx.one(
         HostedEnvironment,
         "select e.id, e.site_id, e.type, e.status, e.status_reason, s.region, s.status,"
         " coalesce(s.team_id, s.account_id) from environments e join sites s on s.id = e.site_id"
-        " where e.id = $1",
+        " where e.id = $1 and e.node_id = $2",
         env,
+        node,
     )
 
 

@@ -25,11 +25,14 @@ final class Schedule
 
     // Whoever runs a repeated event schedules it again, and then removes it at the time for which it was scheduled. If that is also
     // its new time, nothing is left: an event that WP-CLI runs in the second in which it was created would be lost.
-    public static function reschedule($done, $event, $wp_error)
+    public static function reschedule($done, $event, $wp_error = false)
     {
-        $ahead = $event->timestamp - $event->interval - time();
-        // A second begins while WordPress schedules it.
-        if ($done !== null || $event->interval <= 0 || ($ahead !== 0 && $ahead !== 1)) {
+        if ($done !== null || !is_numeric($event->interval) || $event->interval <= 0) {
+            return $done;
+        }
+        // Schedules may have intervals with a fraction, which WordPress cuts off. A second may begin meanwhile.
+        $ahead = (int) $event->timestamp - (int) (time() + $event->interval);
+        if ($ahead !== 0 && $ahead !== 1) {
             return $done;
         }
         return wp_schedule_event($event->timestamp + 1, $event->schedule, $event->hook, $event->args, $wp_error);
