@@ -3,6 +3,7 @@
 import base64
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import asyncpg
@@ -21,6 +22,9 @@ from tests.people import Person, make_person
 from tests.tls import share_trust
 
 pytest_plugins = ["tests.repeats", "tests.scheduling", "tests.seeds", "tests.selection.plugin", "tests.skips"]
+
+# httpx looks for this module in each request. It is not installed, and finding that out takes long.
+sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 
 _engines = pytest.StashKey[TestEngines]()
 FIGURE = "figure"

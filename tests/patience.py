@@ -11,11 +11,12 @@ import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 REFERENCE_SECONDS = 0.020
 """CPU time of `_exercise` on the machine that the limits were chosen on."""
+MEASURED_SECONDS = 0.2
 MOST = 12.0
 """However slow the machine is, a limit is not stretched further than this."""
 
@@ -52,7 +53,13 @@ async def _end_when_over(limit: asyncio.Timeout, patience: Patience) -> None:
 
 
 def slowdown() -> float:
-    """How many times slower than the reference this machine is at the moment; never less than one."""
+    """How many times slower than the reference this machine is at the moment; never less than one. Measured
+    a few times in a second, however many ask."""
+    return _measure(int(time.monotonic() / MEASURED_SECONDS))
+
+
+@lru_cache(maxsize=1)
+def _measure(_moment: int) -> float:
     load, runnable = _demand()
     waiting = max(load, runnable) / (os.cpu_count() or 1)
     return min(MOST, max(1.0, waiting) * _core_slowdown() / (1 - _stolen.share))
@@ -65,10 +72,10 @@ def _demand() -> tuple[float, int]:
 
 
 class StolenTime:
-    """The share of the processors' time that the host has given to others lately."""
+    """The share of the wanted time of the processors that the host has given to others lately."""
 
     LEAST_TICKS = 100
-    """A shorter time, half a second of two processors, says little."""
+    """A shorter time, half a second of two busy processors, says little."""
 
     def __init__(self) -> None:
         self._ticks, self._stolen = _read_ticks()
@@ -84,9 +91,12 @@ class StolenTime:
 
 
 def _read_ticks() -> tuple[int, int]:
-    """How many there were since the start of the machine, and how many of them were stolen."""
-    ticks = [int(each) for each in Path("/proc/stat").read_text().split(maxsplit=9)[1:9]]
-    return sum(ticks), ticks[7]
+    """In how many of them something ran or wanted to run, since the start of the machine, and how many were
+    stolen."""
+    user, nice, system, _idle, _waiting, *interrupts, stolen = (
+        int(each) for each in Path("/proc/stat").read_text().split(maxsplit=9)[1:9]
+    )
+    return sum((user, nice, system, *interrupts, stolen)), stolen
 
 
 _stolen = StolenTime()

@@ -183,6 +183,14 @@ class NodeHarness:
         is_last_acknowledged = info.ack_floor is not None and info.ack_floor.stream_seq >= self._last_sent
         return max((info.num_pending or 0) + (info.num_ack_pending or 0), int(not is_last_acknowledged))
 
+    async def until_acknowledged(self) -> None:
+        """Wait until the node has acknowledged every order. One that it has not arrives again."""
+
+        async def look() -> bool | None:
+            return await self.unacknowledged() == 0 or None
+
+        await until(look)
+
     async def under_way(self, argv0: str = "/bin/sleep") -> psutil.Process:
         """Wait for a child process of the agent that runs this program."""
 

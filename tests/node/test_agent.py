@@ -54,7 +54,7 @@ async def test_every_kind_of_work_is_done_and_reported_once(here: NodeHarness) -
         assert len(await here.results(order)) == 1
         assert here.carried_out(order) == 1
         assert (await here.lines(order.job))[0].startswith("simulator: ")
-    assert await here.unacknowledged() == 0
+    await here.until_acknowledged()
 
 
 async def test_a_repeated_command_is_answered_again_and_changes_nothing(here: NodeHarness) -> None:
@@ -63,16 +63,9 @@ async def test_a_repeated_command_is_answered_again_and_changes_nothing(here: No
     await here.ask(order)
     for _ in range(3):
         await here.send(order)
-    await until_read(here)
+    await here.until_acknowledged()
     assert here.carried_out(order) == 1
     assert len(await here.results(order)) == 1
-
-
-async def until_read(here: NodeHarness) -> None:
-    async def look() -> bool | None:
-        return await here.unacknowledged() == 0 or None
-
-    await until(look)
 
 
 async def test_a_repeated_command_gets_the_result_again(here: NodeHarness) -> None:
@@ -226,7 +219,7 @@ async def test_malformed_orders_and_orders_for_other_nodes_are_refused_and_not_r
     for order in (b"", b"{}", b"\xc1garbage", encode(foreign), encode(unspeakable), encode(["command"])):
         await here.send(order)
     assert (await here.ask(here.command(ENSURE))).outcome == "done"
-    await until_read(here)
+    await here.until_acknowledged()
     info = await here.operator.jetstream().consumer_info(COMMANDS, here.node.id)
     assert info.num_redelivered == 0
     assert here.carried_out(foreign) == 0

@@ -2,16 +2,20 @@
 
 import asyncio
 import signal
+import sys
 
 import psutil
 
 from stead.dev.engines.nats import Nats
 from stead.dev.running_stack import RunningStack
 from stead.protocol.commands import Cancel
-from stead.protocol.work.hosting import EnsureEnvironment
-from tests.node.harness import NodeHarness, until
+from stead.protocol.streams import commands_consumer
+from stead.protocol.work.hosting import EnsureEnvironment, RemoveRoute
+from tests.faults.jobs.programs import python_path
+from tests.node.harness import BOUND, NodeHarness, until
 
 ENSURE = EnsureEnvironment("static")
+WATCHED = (sys.executable, "-m", "tests.node.watched_agent")
 SLOW = {"STEAD_SIMULATOR_SECONDS": "2"}
 
 
@@ -27,7 +31,7 @@ async def test_a_killed_agent_finishes_its_command_after_a_restart_and_reports_o
     order = here.command(ENSURE)
     await here.send(order)
     orphan = await here.under_way()
-    assert await here.unacknowledged() == 0
+    await here.until_acknowledged()
     await here.kill()
     assert orphan.is_running()
 
@@ -50,8 +54,10 @@ async def test_an_agent_that_is_killed_repeatedly_finishes_its_command(here: Nod
         await here.under_way()
         await here.kill()
     here.start()
+    # An order that had arrived, and was not acknowledged when the agent was killed, arrives again.
+    again = commands_consumer(here.node).ack_wait.total_seconds()
     for order in orders:
-        assert (await here.result(order)).outcome == "done"
+        assert (await here.result(order, bound=BOUND + again)).outcome == "done"
         assert len(await here.results(order)) == 1
 
 
@@ -68,6 +74,19 @@ async def test_an_agent_stops_immediately_and_resumes_at_the_next_start(here: No
     assert len(await here.results(order)) == 1
 
 
+async def test_commands_end_before_what_they_use_is_closed(here: NodeHarness) -> None:
+    """A disk that a command reads cannot be unmounted: it would stay after the end of the node."""
+    here.start(agent=WATCHED, PYTHONPATH=python_path())
+    await here.send(here.command(RemoveRoute(), driver="live"))
+
+    async def has_begun() -> bool | None:
+        return "work.begun" in here.log or None
+
+    await until(has_begun)
+    assert await here.stop() == 0
+    assert '"working":0,"event":"driver.closed"' in here.log
+
+
 async def test_an_interrupted_cancellation_is_reported_after_the_restart(here: NodeHarness) -> None:
     """The process ignores SIGTERM, so the agent is still waiting when it is killed."""
     here.start(STEAD_SIMULATOR_SECONDS="60")
@@ -76,11 +95,7 @@ async def test_an_interrupted_cancellation_is_reported_after_the_restart(here: N
     running = await here.under_way()
     running.send_signal(signal.SIGSTOP)
     await here.send(Cancel(order.node, order.job, order.step, order.epoch))
-
-    async def read() -> bool | None:
-        return await here.unacknowledged() == 0 or None
-
-    await until(read)
+    await here.until_acknowledged()
     await here.kill()
     here.start()
     assert (await here.result(order)).outcome == "cancelled"

@@ -11,7 +11,7 @@ from stead.protocol.commands import Command, encode
 from stead.protocol.sealed_work import _SUITE, VERSION, _context, public_key_of
 from stead.protocol.work.hosting import EnsureEnvironment, RemoveEnvironment
 from tests.node.harness import NodeHarness
-from tests.node.test_agent import ENSURE, cancel, newer, until_read
+from tests.node.test_agent import ENSURE, cancel, newer
 
 PRIVATE_KEY = bytes(range(32))
 BASE64_KEY = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -46,7 +46,7 @@ async def test_a_command_that_the_node_does_not_understand_is_refused(here: Node
         await here.send(of_newer_version(newer(order, 2), **change))
         assert (await here.result(newer(order, 2))).code == "node.outdated", name
         assert (await here.ask(cancel(order, 3))).outcome == "refused", name
-    await until_read(here)
+    await here.until_acknowledged()
     assert (await here.ask(here.command(ENSURE))).outcome == "done"
 
 

@@ -44,6 +44,7 @@ class Execution:
         self._first_pause = first_pause
         self._tasks: dict[_Key, asyncio.Task[StepEnd]] = {}
         self._slots = asyncio.Semaphore(max_running)
+        self._stopped = False
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Fails when the journal fails: a node that cannot record must not continue."""
 
@@ -52,6 +53,8 @@ class Execution:
         return tuple(f"{job}/{step}" for job, step in self._tasks)
 
     def start(self, command: Command) -> None:
+        if self._stopped:
+            return
         key = command.job, command.step
         kind, began = tag_of(type(command.work)), time.monotonic()
         metrics.commands_running.labels(kind).inc()
@@ -65,7 +68,9 @@ class Execution:
             task.cancel()
 
     async def stop(self) -> None:
-        """End all processes. The journal still lists the steps as running, so the next start resumes them."""
+        """End all processes, and start no other. The journal still lists the steps as running, so the next
+        start of the node resumes them, with those that it is told of from now on."""
+        self._stopped = True
         for task in self._tasks.values():
             task.cancel()
         if self._tasks:

@@ -43,12 +43,14 @@ def is_zombie(pid: int) -> bool:
 
 
 def _group(pid: int) -> int | None:
-    fields = _fields(pid)
-    return int(fields[2]) if fields else None
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None
 
 
 def _fields(pid: int) -> list[str]:
-    """State, parent, process group and so on; empty when the process has ended."""
+    """State, parent and so on; empty when the process has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -65,7 +67,7 @@ def _environment(pid: int) -> list[bytes]:
 
 
 def _pids() -> list[int]:
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 - many times faster
 
 
 def _kill(pid: int) -> None:

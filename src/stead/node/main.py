@@ -220,8 +220,9 @@ async def _serve(
             for task in (agent, stopping):
                 task.cancel()
             await asyncio.wait({agent, stopping})
-            await supervisor.stop()
+            # Commands use what the tasks of drivers close at their end, such as mounted disks.
             await execution.stop()
+            await supervisor.stop()
             await measurements.close()
     log.info("node.stopped", node=settings.node_id)
 

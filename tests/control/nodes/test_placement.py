@@ -23,7 +23,7 @@ from stead.protocol.work.kinds import HOSTING
 from stead.shared.runtimes import Runtime
 from tests import own_database
 from tests.client import Client
-from tests.control.site_driver import SiteDriver, create_site, request_site
+from tests.control.site_driver import SiteDriver, create_site, request_deletion, request_site
 from tests.enrolled_nodes import record_node
 from tests.people import Person, make_person
 
@@ -207,3 +207,25 @@ async def test_an_environment_that_changes_while_others_are_moved_is_not_left_on
     assert (removal.restoring, removal.moved, removal.left) == (1, 0, 0)
     sql = "select node_id from environments where site_id = $1"
     assert await driver.fetch_value(sql, site) == "living"
+
+
+@pytest.mark.parametrize(("asked", "follow_up"), [("lost", "site.restart"), ("living", None)])
+async def test_a_site_whose_deletion_waited_for_a_lost_node_is_restored_on_its_new_node(
+    driver: SiteDriver, person: Person, asked: str, follow_up: str | None
+):
+    """Removing the node cancels the deletion. What the site was is only in the object store then."""
+    site = await create_site(person.session)
+    await driver.end_jobs(site["id"])
+    await driver.set_status(site["id"], "running")
+    await add_node(driver, "living")
+    await driver.execute("update environments set node_id = 'living' where site_id = $1", site["id"])
+    answer = await request_deletion(person.session, site["id"], site["domain"])
+    deletion = answer.json()["data"]["id"]
+    await driver.execute(
+        "update jobs set status = 'running', dispatched_at = now(), nodes = $2 where id = $1",
+        *(deletion, [asked]),
+    )
+    await driver.fail_job(deletion, "job.cancelled")
+    assert await driver.fetch_value("select status from sites where id = $1", site["id"]) == "running"
+    sql = "select type from jobs where site_id = $1 and status = 'queued'"
+    assert await driver.fetch_value(sql, site["id"]) == follow_up

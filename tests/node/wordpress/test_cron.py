@@ -29,7 +29,7 @@ add_action("write", function ($name) { file_put_contents("/srv/site/wp-content/u
 add_action("throw", function () { throw new Exception("an event of mine failed"); });
 add_action("end", function () { exit("gone"); });
 add_action("hang", function () { sleep(6); });
-add_filter("cron_schedules", fn($all) => $all + ["odd" => ["interval" => DAY_IN_SECONDS + 0.5, "display" => "Odd"]]);
+add_filter("cron_schedules", fn($all) => $all + ["odd" => ["interval" => DAY_IN_SECONDS + 0.5, "display" => "Odd"], "broken" => ["interval" => 0.5, "display" => "Broken"]]);
 add_filter("pre_http_request", fn() => new WP_Error("offline", "no network here"));
 """
 PATIENCE = 60.0
@@ -166,6 +166,16 @@ async def test_failures_are_in_the_log_of_the_site_and_other_events_are_run(site
     )
     await written(site, "after-throw")
     assert "cron: throw failed: an event of mine failed" in site.paths.log.read_text()
+
+
+async def test_an_event_that_cannot_be_scheduled_again_does_not_stop_the_others(site: Site):
+    await until_quiet(site)
+    await site.run_php(
+        f'{LOAD} wp_schedule_event(time() - 9, "broken", "throw"); wp_schedule_single_event(time(), "write", ["after-broken"]);'
+    )
+    await written(site, "after-broken")
+    assert "cron: throw failed: Modulo by zero" in site.paths.log.read_text()
+    await site.run_php(f'{LOAD} wp_clear_scheduled_hook("throw");')
 
 
 async def test_an_event_that_ends_php_is_not_repeated_and_the_next_run_waits(site: Site):

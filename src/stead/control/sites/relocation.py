@@ -9,6 +9,7 @@ from stead.control.environments import maintenance, relocation_store
 from stead.control.environments import service as environments
 from stead.control.environments.relocation_store import HostedEnvironment
 from stead.control.jobs import service as jobs
+from stead.control.jobs.kinds import Job
 from stead.control.nodes import service as nodes
 from stead.control.nodes.rules import SILENT_REGION_TIMEOUT
 from stead.control.sites import jobs as kinds
@@ -54,6 +55,20 @@ async def move(tx: Tx, env: HostedEnvironment, lost: str) -> bool:
         return await maintenance.restore_files(tx, env)
     if env.site_status not in _RESTARTABLE:
         return False
-    subject = jobs.Subject(env.site_id, env.owner)
-    await jobs.enqueue(tx, kinds.RESTART, SiteWork(), subject, scope="sites:write", by_platform=True)
+    await _queue_restart(tx, env.site_id, env.owner)
     return True
+
+
+async def restore_if_moved(tx: Tx, job: Job[SiteWork]) -> None:
+    """For a deletion that was cancelled because its node was removed. Production is on another node then,
+    which has nothing of it unless the undo of the job has asked for it."""
+    asked = await jobs.list_asked_nodes(tx, job.id)
+    node = (await environments.get_production(tx, job.site_id)).node_id
+    if asked and node is not None and node not in asked and job.params.status_before in _RESTARTABLE:
+        facts = await sites.get_facts(tx, job.site_id)
+        await _queue_restart(tx, job.site_id, facts.owner.id)
+
+
+async def _queue_restart(tx: Tx, site: str, owner: str) -> None:
+    subject = jobs.Subject(site, owner)
+    await jobs.enqueue(tx, kinds.RESTART, SiteWork(), subject, scope="sites:write", by_platform=True)

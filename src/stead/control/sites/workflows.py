@@ -24,7 +24,7 @@ from stead.control.jobs.definition import (
 )
 from stead.control.jobs.kinds import Job
 from stead.control.nodes import service as nodes
-from stead.control.sites import jobs, node_commands, store
+from stead.control.sites import jobs, node_commands, relocation, store
 from stead.control.sites import service as sites
 from stead.control.sites.events import (
     SITE_DELETED,
@@ -238,9 +238,9 @@ async def _restart_failed(tx: Tx, job: SiteJob, reason: str) -> None:
 async def _deletion_failed(tx: Tx, job: SiteJob, reason: str) -> None:
     """The undo has announced the site again, so it returns to the status before the job."""
     work = job.params
-    await store.set_status(
-        tx, job.site_id, work.status_before, after=("deleting",), reason=work.reason_before
-    )
+    after: tuple[SiteStatus, ...] = ("deleting",)
+    if await store.set_status(tx, job.site_id, work.status_before, after=after, reason=work.reason_before):
+        await relocation.restore_if_moved(tx, job)
     await sites.publish_job_event(tx, job, SITE_DELETION_FAILED, reason=reason)
 
 

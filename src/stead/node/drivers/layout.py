@@ -104,6 +104,7 @@ def has_disk(environment: Path) -> bool:
 def list_names(directory: Path) -> list[str]:
     """The visible names in the directory; none when it does not exist."""
     try:
-        return sorted(path.name for path in directory.iterdir() if not path.name.startswith("."))
+        # Faster than the methods of a path: a node lists thousands of environments every second.
+        return sorted(name for name in os.listdir(directory) if not name.startswith("."))  # noqa: PTH208
     except FileNotFoundError:
         return []
