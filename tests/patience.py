@@ -75,18 +75,22 @@ class StolenTime:
     """The share of the wanted time of the processors that the host has given to others lately."""
 
     LEAST_TICKS = 100
-    """A shorter time, half a second of two busy processors, says little."""
+    """Fewer, half a second of two busy processors, say little."""
+    LONGEST_SECONDS = 3.0
+    """On an idle machine there are few, and what was long ago says less."""
 
     def __init__(self) -> None:
         self._ticks, self._stolen = _read_ticks()
+        self._since = time.monotonic()
         self._share = 0.0
 
     @property
     def share(self) -> float:
         ticks, stolen = _read_ticks()
-        if ticks - self._ticks >= self.LEAST_TICKS:
-            self._share = min(0.9, (stolen - self._stolen) / (ticks - self._ticks))
-            self._ticks, self._stolen = ticks, stolen
+        passed, now = ticks - self._ticks, time.monotonic()
+        if passed >= self.LEAST_TICKS or now - self._since > self.LONGEST_SECONDS:
+            self._share = min(0.9, (stolen - self._stolen) / max(passed, 1))
+            self._ticks, self._stolen, self._since = ticks, stolen, now
         return self._share
 
 

@@ -38,7 +38,9 @@ def test_what_the_host_gives_to_others_makes_a_machine_slower(monkeypatch: pytes
     monkeypatch.setattr(patience, "_read_ticks", lambda: (4000, 4000))
     monkeypatch.setattr(patience, "_demand", lambda: (0.1, 1))
     monkeypatch.setattr(patience, "_core_slowdown", lambda: 1.0)
+    patience._measure.cache_clear()
     assert patience.slowdown() == pytest.approx(10.0)
+    patience._measure.cache_clear()
 
 
 def test_a_machine_is_never_faster_than_the_reference_and_a_limit_is_never_endless():

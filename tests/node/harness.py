@@ -184,7 +184,7 @@ class NodeHarness:
         return max((info.num_pending or 0) + (info.num_ack_pending or 0), int(not is_last_acknowledged))
 
     async def until_acknowledged(self) -> None:
-        """Wait until the node has acknowledged every order. One that it has not arrives again."""
+        """Wait until the node has acknowledged every order."""
 
         async def look() -> bool | None:
             return await self.unacknowledged() == 0 or None

@@ -54,7 +54,7 @@ async def test_every_kind_of_work_is_done_and_reported_once(here: NodeHarness) -
         assert len(await here.results(order)) == 1
         assert here.carried_out(order) == 1
         assert (await here.lines(order.job))[0].startswith("simulator: ")
-    await here.until_acknowledged()
+    assert await here.unacknowledged() == 0
 
 
 async def test_a_repeated_command_is_answered_again_and_changes_nothing(here: NodeHarness) -> None:

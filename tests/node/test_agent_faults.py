@@ -54,7 +54,7 @@ async def test_an_agent_that_is_killed_repeatedly_finishes_its_command(here: Nod
         await here.under_way()
         await here.kill()
     here.start()
-    # An order that had arrived, and was not acknowledged when the agent was killed, arrives again.
+    # An order that was not acknowledged when the agent was killed is delivered again after this time.
     again = commands_consumer(here.node).ack_wait.total_seconds()
     for order in orders:
         assert (await here.result(order, bound=BOUND + again)).outcome == "done"

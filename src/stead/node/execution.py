@@ -16,6 +16,7 @@ from stead.node.transfer import StoreUnavailable
 from stead.node.work_opener import OpenWork, work_opener
 from stead.protocol.commands import Command
 from stead.protocol.work.base import tag_of
+from stead.shared.cancellation import raise_if_cancelled
 
 MAX_RUNNING = 16
 ATTEMPTS = 4
@@ -64,17 +65,21 @@ class Execution:
         task.add_done_callback(lambda ended: _count_end(kind, time.monotonic() - began, ended))
 
     def cancel(self, job: str, step: str) -> None:
+        if self._stopped:
+            return  # it is ending already, and must not be interrupted at that
         if task := self._tasks.get((job, step)):
             task.cancel()
 
-    async def stop(self) -> None:
-        """End all processes, and start no other. The journal still lists the steps as running, so the next
-        start of the node resumes them, with those that it is told of from now on."""
-        self._stopped = True
-        for task in self._tasks.values():
-            task.cancel()
+    async def stop(self, seconds: float | None = None) -> None:
+        """End all processes and start no other, and return when they have ended or after so many seconds. The
+        journal still lists the steps as running, so the next start of the node resumes them, as well as those
+        that arrive from now on."""
+        if not self._stopped:
+            self._stopped = True
+            for task in self._tasks.values():
+                task.cancel()
         if self._tasks:
-            await asyncio.wait(set(self._tasks.values()))
+            await asyncio.wait(set(self._tasks.values()), timeout=seconds)
 
     def _record_end(self, key: _Key, task: asyncio.Task[StepEnd]) -> None:
         # A callback, because a task that is cancelled before it starts never runs its own code.
@@ -115,6 +120,7 @@ class Execution:
                 # The transfer has waited for it already.
                 return StepEnd("refused", "internal", "the object store is not available")
             except Exception as error:  # noqa: BLE001
+                raise_if_cancelled()
                 # Only the type of the error: a library's message may quote a secret.
                 failure = type(error).__name__
                 log.warning("command.failed", job=command.job, step=command.step, error=failure)

@@ -52,6 +52,9 @@ from stead.shared import log as logging
 from stead.shared import open_files
 from stead.shared.supervision import Supervisor
 
+COMMANDS_END_SECONDS = 5.0
+"""Of ten that `steadctl dev` waits before it kills the node: what drivers close must be closed meanwhile."""
+
 log = structlog.get_logger()
 
 
@@ -221,8 +224,9 @@ async def _serve(
                 task.cancel()
             await asyncio.wait({agent, stopping})
             # Commands use what the tasks of drivers close at their end, such as mounted disks.
-            await execution.stop()
+            await execution.stop(COMMANDS_END_SECONDS)
             await supervisor.stop()
+            await execution.stop()
             await measurements.close()
     log.info("node.stopped", node=settings.node_id)
 

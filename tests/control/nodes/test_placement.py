@@ -209,23 +209,47 @@ async def test_an_environment_that_changes_while_others_are_moved_is_not_left_on
     assert await driver.fetch_value(sql, site) == "living"
 
 
-@pytest.mark.parametrize(("asked", "follow_up"), [("lost", "site.restart"), ("living", None)])
-async def test_a_site_whose_deletion_waited_for_a_lost_node_is_restored_on_its_new_node(
-    driver: SiteDriver, person: Person, asked: str, follow_up: str | None
+@pytest.mark.parametrize("is_moved", [True, False])
+async def test_a_site_is_restored_if_it_got_another_node_during_a_deletion_that_failed(
+    driver: SiteDriver, person: Person, is_moved: bool
 ):
-    """Removing the node cancels the deletion. What the site was is only in the object store then."""
+    """Whatever the job has asked of the new node, which may have refused it."""
+    site = (await create_site(person.session))["id"]
+    await driver.end_jobs(site)
+    await driver.set_status(site, "running")
+    for node in ("before", "after"):
+        await add_node(driver, node)
+    to_node = "update environments set node_id = $2, status = 'running' where site_id = $1"
+    await driver.execute(to_node, site, "before")
+    domain = await driver.fetch_value("select domain from sites where id = $1", site)
+    deletion = (await request_deletion(person.session, site, domain)).json()["data"]["id"]
+    if is_moved:
+        await driver.execute(to_node, site, "after")
+    await driver.fail_job(deletion, "job.cancelled")
+    assert await driver.fetch_value("select status from sites where id = $1", site) == "running"
+    sql = "select type from jobs where site_id = $1 and status = 'queued'"
+    assert await driver.fetch_value(sql, site) == ("site.restart" if is_moved else None)
+
+
+@pytest.mark.parametrize("is_moved", [True, False])
+async def test_an_environment_is_restored_if_it_got_another_node_during_a_job_that_failed(
+    driver: SiteDriver, person: Person, is_moved: bool
+):
     site = await create_site(person.session)
     await driver.end_jobs(site["id"])
     await driver.set_status(site["id"], "running")
-    await add_node(driver, "living")
-    await driver.execute("update environments set node_id = 'living' where site_id = $1", site["id"])
-    answer = await request_deletion(person.session, site["id"], site["domain"])
-    deletion = answer.json()["data"]["id"]
-    await driver.execute(
-        "update jobs set status = 'running', dispatched_at = now(), nodes = $2 where id = $1",
-        *(deletion, [asked]),
-    )
-    await driver.fail_job(deletion, "job.cancelled")
-    assert await driver.fetch_value("select status from sites where id = $1", site["id"]) == "running"
+    for node in ("before", "after"):
+        await add_node(driver, node)
+    answer = await person.session.post(f"/v1/sites/{site['id']}/environments", json={"type": "staging"})
+    assert answer.status_code == 202, answer.text
+    env = answer.json()["data"]["resource"]["env_id"]
+    await driver.end_jobs(site["id"])
+    to_node = "update environments set node_id = $2, status = $3 where id = $1"
+    await driver.execute(to_node, env, "before", "running")
+    suspended = await person.session.post(f"/v1/sites/{site['id']}/environments/{env}/suspend")
+    assert suspended.status_code == 202, suspended.text
+    if is_moved:
+        await driver.execute(to_node, env, "after", "suspending")
+    await driver.fail_job(suspended.json()["data"]["id"], "job.cancelled")
     sql = "select type from jobs where site_id = $1 and status = 'queued'"
-    assert await driver.fetch_value(sql, site["id"]) == follow_up
+    assert await driver.fetch_value(sql, site["id"]) == ("environment.resume" if is_moved else None)

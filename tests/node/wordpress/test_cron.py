@@ -168,14 +168,18 @@ async def test_failures_are_in_the_log_of_the_site_and_other_events_are_run(site
     assert "cron: throw failed: an event of mine failed" in site.paths.log.read_text()
 
 
-async def test_an_event_that_cannot_be_scheduled_again_does_not_stop_the_others(site: Site):
+async def test_an_event_whose_interval_is_invalid_does_not_stop_the_others(site: Site):
     await until_quiet(site)
     await site.run_php(
-        f'{LOAD} wp_schedule_event(time() - 9, "broken", "throw"); wp_schedule_single_event(time(), "write", ["after-broken"]);'
+        f'{LOAD} wp_schedule_event(time() - 9, "broken", "write", ["broken"]); wp_schedule_single_event(time(), "write", ["other"]);'
     )
-    await written(site, "after-broken")
-    assert "cron: throw failed: Modulo by zero" in site.paths.log.read_text()
-    await site.run_php(f'{LOAD} wp_clear_scheduled_hook("throw");')
+    await written(site, "other")
+    assert len(await written(site, "broken")) == 1
+    assert "cron: write will be run in an hour: Modulo by zero" in site.paths.log.read_text()
+    left = await site.run_php(
+        f'{LOAD} echo wp_next_scheduled("write", ["broken"]) - time(); wp_clear_scheduled_hook("write", ["broken"]);'
+    )
+    assert 3000 < int(left) <= 3600
 
 
 async def test_an_event_that_ends_php_is_not_repeated_and_the_next_run_waits(site: Site):

@@ -24,6 +24,8 @@ class EnvironmentWork(Struct, frozen=True):
     """None is as it was when the environment was created."""
     push: PushMode = "files"
     """What a push replaces."""
+    node: str | None = None
+    """The node of the environment when the job was queued."""
 
 
 CLONE = JobKind(

@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 from stead.control.engines.postgres import Tx
 from stead.control.environments import jobs as kinds
 from stead.control.environments import maintenance_store as store
-from stead.control.environments import service
+from stead.control.environments import relocation_store, service
 from stead.control.environments.events import ENV_DESTROY_CALLED_OFF, ENV_DESTROY_SCHEDULED
 from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.relocation_store import HostedEnvironment
 from stead.control.environments.rules import BRANCH_GRACE
 from stead.control.jobs import service as jobs
+from stead.control.jobs.kinds import Job
 from stead.control.nodes.rules import LOST_AFTER
 from stead.protocol.commands import Activity
 
@@ -79,6 +80,15 @@ async def restore_files(tx: Tx, env: HostedEnvironment) -> bool:
     work = EnvironmentWork(env.id, "failed", env.status_reason, "Its node is lost.")
     await service.enqueue_job(tx, kinds.RESUME, work, env.owner, env.site_id, by_platform=True)
     return True
+
+
+async def restore_if_moved(tx: Tx, job: Job[EnvironmentWork]) -> None:
+    """For a job that failed or was cancelled, such as one that waited for a lost node. Its undo may have put
+    the environment on its new node, or may have been refused there."""
+    work = job.params
+    moved = await relocation_store.find_moved(tx, work.environment, work.node) if work.node else None
+    if moved is not None:
+        await restore_files(tx, moved)
 
 
 async def update_reachability(tx: Tx) -> int:

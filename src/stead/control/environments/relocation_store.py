@@ -6,6 +6,11 @@ from stead.control.engines.postgres import Tx
 from stead.control.environments.rules import EnvironmentStatus, EnvironmentType
 from stead.shared.ids import EnvironmentId
 
+_HOSTED = (
+    "select e.id, e.site_id, e.type, e.status, e.status_reason, s.region, s.status,"
+    " coalesce(s.team_id, s.account_id) from environments e join sites s on s.id = e.site_id where e.id = $1"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class HostedEnvironment:
@@ -36,14 +41,12 @@ async def lock_hosted(tx: Tx, env: str, node: str) -> HostedEnvironment | None:
     )
     await tx.run("select from environments where id = $1 for update", env)
     # A query of its own: one that waited for the locks would return the site as it was before.
-    return await tx.one(
-        HostedEnvironment,
-        "select e.id, e.site_id, e.type, e.status, e.status_reason, s.region, s.status,"
-        " coalesce(s.team_id, s.account_id) from environments e join sites s on s.id = e.site_id"
-        " where e.id = $1 and e.node_id = $2",
-        env,
-        node,
-    )
+    return await tx.one(HostedEnvironment, _HOSTED + " and e.node_id = $2", env, node)
+
+
+async def find_moved(tx: Tx, env: str, node: str) -> HostedEnvironment | None:
+    """The environment, if it has another node than this one by now."""
+    return await tx.one(HostedEnvironment, _HOSTED + " and e.node_id <> $2", env, node)
 
 
 async def mark_data_lost(tx: Tx, env: str) -> None:

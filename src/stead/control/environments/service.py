@@ -1,5 +1,7 @@
 """Reading environments and changing their state, inside the caller's transaction. Other features use this."""
 
+from msgspec import structs
+
 from stead.control.deployments import permanent_urls
 from stead.control.engines.postgres import Tx
 from stead.control.environments import store
@@ -202,6 +204,7 @@ async def enqueue_job(
     *,
     by_platform: bool = False,
 ) -> JobView:
+    work = structs.replace(work, node=(await get(tx, work.environment)).node_id)
     subject = jobs.Subject(site, owner, env_id=work.environment)
     return await jobs.enqueue(tx, kind, work, subject, scope=SCOPE, by_platform=by_platform)
 

@@ -21,6 +21,8 @@ class SiteWork(Struct, frozen=True):
     status_before: SiteStatus = "running"
     reason_before: str | None = None
     recoverable_until: datetime | None = None
+    node: str | None = None
+    """The node of production when the deletion was requested."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from stead.control.engines.postgres import Tx
 from stead.control.environments import maintenance, relocation_store
 from stead.control.environments import service as environments
 from stead.control.environments.relocation_store import HostedEnvironment
+from stead.control.environments.rules import Environment
 from stead.control.jobs import service as jobs
 from stead.control.jobs.kinds import Job
 from stead.control.nodes import service as nodes
@@ -59,12 +60,17 @@ async def move(tx: Tx, env: HostedEnvironment, lost: str) -> bool:
     return True
 
 
+def was_moved(job: Job[SiteWork], production: Environment) -> bool:
+    """Whether production got another node after its deletion was requested. Nothing of it may be there."""
+    before, now = job.params.node, production.node_id
+    return before is not None and now is not None and before != now
+
+
 async def restore_if_moved(tx: Tx, job: Job[SiteWork]) -> None:
-    """For a deletion that was cancelled because its node was removed. Production is on another node then,
-    which has nothing of it unless the undo of the job has asked for it."""
-    asked = await jobs.list_asked_nodes(tx, job.id)
-    node = (await environments.get_production(tx, job.site_id)).node_id
-    if asked and node is not None and node not in asked and job.params.status_before in _RESTARTABLE:
+    """For a deletion that failed or was cancelled, such as one that waited for a lost node. Its undo may have
+    put the site on its new node, or may have been refused there."""
+    production = await environments.get_production(tx, job.site_id)
+    if was_moved(job, production) and job.params.status_before in _RESTARTABLE:
         facts = await sites.get_facts(tx, job.site_id)
         await _queue_restart(tx, job.site_id, facts.owner.id)
 

@@ -163,7 +163,8 @@ async def delete(tx: Tx, site: VisibleSite, wanted: Deletion, docs_url: str) -> 
     if not await store.set_status(tx, site.id, "deleting", after=(site.status,)):
         raise SiteBusy(status=site.status)
     await jobs.cancel_unfinished(tx, RUN_COMMAND, _subject(site), docs_url)
-    work = SiteWork(status_before=site.status, reason_before=reason)
+    node = (await environments.get_production(tx, site.id)).node_id
+    work = SiteWork(status_before=site.status, reason_before=reason, node=node)
     return await jobs.enqueue(tx, kinds.DELETE, work, _subject(site), scope="sites:admin")
 
 
@@ -182,7 +183,8 @@ async def delete_of_closed_accounts(tx: Tx) -> int:
     )
     for site in found:
         await store.set_status(tx, site.id, "deleting", after=(site.status,))
-        work = SiteWork(status_before=site.status, reason_before=site.status_reason)
+        node = (await environments.get_production(tx, site.id)).node_id
+        work = SiteWork(status_before=site.status, reason_before=site.status_reason, node=node)
         subject = jobs.Subject(site.id, site.account_id)
         await jobs.enqueue(tx, kinds.DELETE, work, subject, scope="sites:admin", by_platform=True)
     return len(found)

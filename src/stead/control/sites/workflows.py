@@ -199,10 +199,12 @@ async def _finish_restart(tx: Tx, job: SiteJob) -> Results:
 
 
 async def _find_deleted_environment(tx: Tx, job: SiteJob) -> Environment | None:
-    """None if nothing could be copied: the site is on no node, or on one that is lost."""
+    """None if nothing could be copied: the site is on no node, on a lost one, or on one that replaced a lost
+    one."""
     environment = await environments.get_production(tx, job.site_id)
     node = await nodes.find(tx, environment.node_id) if environment.node_id else None
-    return None if node is None or node.is_lost(tx.now) else environment
+    has_nothing = node is None or node.is_lost(tx.now) or relocation.was_moved(job, environment)
+    return None if has_nothing else environment
 
 
 async def _finish_deletion(tx: Tx, job: SiteJob) -> None:

@@ -21,6 +21,7 @@ from stead.node.scanning.clamd_server import EXECUTABLE, SCANNER_UID, UID, Clamd
 from stead.node.scanning.scanner_channel import EngineFailed, ScannerChannel
 from stead.node.scanning.yara_engine import digest_rules, list_rules
 from stead.node.uninterrupted import run_in_pool, run_in_thread
+from stead.shared.cancellation import raise_if_cancelled
 
 SECONDS = 300.0
 """For the files of a scan. What is left is the next one's."""
@@ -93,6 +94,7 @@ class Scanner:
                 process.cancel()
                 with suppress(asyncio.CancelledError):
                     await process
+                raise_if_cancelled()
 
     async def stop(self) -> None:
         await self.clamd.stop()

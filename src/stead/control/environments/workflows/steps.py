@@ -4,6 +4,7 @@ from stead.control.certificates import service as certificates
 from stead.control.deployments.rules import Deployment
 from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Tx
+from stead.control.environments import maintenance
 from stead.control.environments import service as environments
 from stead.control.environments.events import ENV_FAILED
 from stead.control.environments.jobs import EnvironmentWork
@@ -113,5 +114,6 @@ def restore_after_failure(action: str) -> FailureHandler:
     async def failed(tx: Tx, job: EnvironmentJob, reason: str) -> None:
         await restore_status(tx, job)
         await publish_failure(tx, job, action, reason)
+        await maintenance.restore_if_moved(tx, job)
 
     return failed

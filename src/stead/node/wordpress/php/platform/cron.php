@@ -27,14 +27,19 @@ require '/srv/site/wp-load.php';
                 // WordPress stores all events in one value. Another request may have added some since it was read.
                 wp_cache_delete('alloptions', 'options');
                 wp_cache_delete('cron', 'options');
+                // Before it is run: an event that ends the process must not be run again at once.
+                if ($event['schedule']) {
+                    try {
+                        wp_reschedule_event($time, $event['schedule'], $hook, $event['args']);
+                    } catch (Throwable $error) {
+                        // The interval of its schedule is none, as a plugin has declared it.
+                        error_log(sprintf('cron: %s will be run in an hour: %s', $hook, $error->getMessage()));
+                        wp_schedule_event(time() + HOUR_IN_SECONDS, $event['schedule'], $hook, $event['args']);
+                    }
+                }
+                wp_unschedule_event($time, $hook, $event['args']);
                 $run++;
                 try {
-                    // Before it is run: an event that ends the process must not be run again at once.
-                    if ($event['schedule']) {
-                        // Fails if a plugin gives the schedule an interval that WordPress cannot calculate with.
-                        wp_reschedule_event($time, $event['schedule'], $hook, $event['args']);
-                    }
-                    wp_unschedule_event($time, $hook, $event['args']);
                     do_action_ref_array($hook, $event['args']);
                 } catch (Throwable $error) {
                     $failed++;
