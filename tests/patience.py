@@ -17,6 +17,7 @@ from pathlib import Path
 REFERENCE_SECONDS = 0.020
 """CPU time of `_exercise` on the machine that the limits were chosen on."""
 MEASURED_SECONDS = 0.2
+"""How long a measurement counts."""
 MOST = 12.0
 """However slow the machine is, a limit is not stretched further than this."""
 

@@ -31,7 +31,7 @@ async def test_a_killed_agent_finishes_its_command_after_a_restart_and_reports_o
     order = here.command(ENSURE)
     await here.send(order)
     orphan = await here.under_way()
-    await here.until_acknowledged()
+    assert await here.unacknowledged() == 0
     await here.kill()
     assert orphan.is_running()
 

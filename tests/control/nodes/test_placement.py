@@ -17,6 +17,7 @@ from stead.control.node_removal import move_all
 from stead.control.nodes import service as nodes
 from stead.control.nodes.rules import AVAILABLE_FOR, LOST_AFTER
 from stead.control.sites import relocation
+from stead.control.sites.workflows import DELETE, _find_deleted_environment
 from stead.protocol.commands import Heartbeat
 from stead.protocol.work.base import tag_of
 from stead.protocol.work.kinds import HOSTING
@@ -225,6 +226,10 @@ async def test_a_site_is_restored_if_it_got_another_node_during_a_deletion_that_
     deletion = (await request_deletion(person.session, site, domain)).json()["data"]["id"]
     if is_moved:
         await driver.execute(to_node, site, "after")
+    async with driver.plane.database.transaction() as tx:
+        # On its new node there is nothing of which a snapshot could be taken.
+        job = DELETE.read(await driver.job_row(deletion))
+        assert (await _find_deleted_environment(tx, job) is None) is is_moved
     await driver.fail_job(deletion, "job.cancelled")
     assert await driver.fetch_value("select status from sites where id = $1", site) == "running"
     sql = "select type from jobs where site_id = $1 and status = 'queued'"

@@ -85,8 +85,7 @@ async def restore_files(tx: Tx, env: HostedEnvironment) -> bool:
 async def restore_if_moved(tx: Tx, job: Job[EnvironmentWork]) -> None:
     """For a job that failed or was cancelled, such as one that waited for a lost node. Its undo may have put
     the environment on its new node, or may have been refused there."""
-    work = job.params
-    moved = await relocation_store.find_moved(tx, work.environment, work.node) if work.node else None
+    moved = await relocation_store.find_moved(tx, job.params.environment, job.params.node)
     if moved is not None:
         await restore_files(tx, moved)
 

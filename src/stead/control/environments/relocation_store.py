@@ -44,8 +44,8 @@ async def lock_hosted(tx: Tx, env: str, node: str) -> HostedEnvironment | None:
     return await tx.one(HostedEnvironment, _HOSTED + " and e.node_id = $2", env, node)
 
 
-async def find_moved(tx: Tx, env: str, node: str) -> HostedEnvironment | None:
-    """The environment, if it has another node than this one by now."""
+async def find_moved(tx: Tx, env: str, node: str | None) -> HostedEnvironment | None:
+    """The environment, if it was on this node and has another one by now."""
     return await tx.one(HostedEnvironment, _HOSTED + " and e.node_id <> $2", env, node)
 
 

@@ -56,25 +56,24 @@ async def move(tx: Tx, env: HostedEnvironment, lost: str) -> bool:
         return await maintenance.restore_files(tx, env)
     if env.site_status not in _RESTARTABLE:
         return False
-    await _queue_restart(tx, env.site_id, env.owner)
+    await _queue_restart(tx, env)
     return True
 
 
-def was_moved(job: Job[SiteWork], production: Environment) -> bool:
+async def was_moved(tx: Tx, job: Job[SiteWork], production: Environment) -> bool:
     """Whether production got another node after its deletion was requested. Nothing of it may be there."""
-    before, now = job.params.node, production.node_id
-    return before is not None and now is not None and before != now
+    return await relocation_store.find_moved(tx, production.id, job.params.node) is not None
 
 
 async def restore_if_moved(tx: Tx, job: Job[SiteWork]) -> None:
     """For a deletion that failed or was cancelled, such as one that waited for a lost node. Its undo may have
     put the site on its new node, or may have been refused there."""
     production = await environments.get_production(tx, job.site_id)
-    if was_moved(job, production) and job.params.status_before in _RESTARTABLE:
-        facts = await sites.get_facts(tx, job.site_id)
-        await _queue_restart(tx, job.site_id, facts.owner.id)
+    moved = await relocation_store.find_moved(tx, production.id, job.params.node)
+    if moved is not None and moved.site_status in _RESTARTABLE:
+        await _queue_restart(tx, moved)
 
 
-async def _queue_restart(tx: Tx, site: str, owner: str) -> None:
-    subject = jobs.Subject(site, owner)
+async def _queue_restart(tx: Tx, env: HostedEnvironment) -> None:
+    subject = jobs.Subject(env.site_id, env.owner)
     await jobs.enqueue(tx, kinds.RESTART, SiteWork(), subject, scope="sites:write", by_platform=True)

@@ -40,6 +40,7 @@ from stead.control.sites.rules import (
     NotRecoverable,
     SiteBusy,
     SiteNotFound,
+    SiteStatus,
     TargetNotAdministered,
     VisibleSite,
     may_change,
@@ -163,9 +164,13 @@ async def delete(tx: Tx, site: VisibleSite, wanted: Deletion, docs_url: str) -> 
     if not await store.set_status(tx, site.id, "deleting", after=(site.status,)):
         raise SiteBusy(status=site.status)
     await jobs.cancel_unfinished(tx, RUN_COMMAND, _subject(site), docs_url)
-    node = (await environments.get_production(tx, site.id)).node_id
-    work = SiteWork(status_before=site.status, reason_before=reason, node=node)
+    work = await _build_deletion(tx, site.id, site.status, reason)
     return await jobs.enqueue(tx, kinds.DELETE, work, _subject(site), scope="sites:admin")
+
+
+async def _build_deletion(tx: Tx, site: str, status: SiteStatus, reason: str | None) -> SiteWork:
+    production = await environments.get_production(tx, site)
+    return SiteWork(status_before=status, reason_before=reason, node=production.node_id)
 
 
 async def count_of_account(tx: Tx, account: AccountId) -> int:
@@ -183,8 +188,7 @@ async def delete_of_closed_accounts(tx: Tx) -> int:
     )
     for site in found:
         await store.set_status(tx, site.id, "deleting", after=(site.status,))
-        node = (await environments.get_production(tx, site.id)).node_id
-        work = SiteWork(status_before=site.status, reason_before=site.status_reason, node=node)
+        work = await _build_deletion(tx, site.id, site.status, site.status_reason)
         subject = jobs.Subject(site.id, site.account_id)
         await jobs.enqueue(tx, kinds.DELETE, work, subject, scope="sites:admin", by_platform=True)
     return len(found)

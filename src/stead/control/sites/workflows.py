@@ -203,8 +203,9 @@ async def _find_deleted_environment(tx: Tx, job: SiteJob) -> Environment | None:
     one."""
     environment = await environments.get_production(tx, job.site_id)
     node = await nodes.find(tx, environment.node_id) if environment.node_id else None
-    has_nothing = node is None or node.is_lost(tx.now) or relocation.was_moved(job, environment)
-    return None if has_nothing else environment
+    if node is None or node.is_lost(tx.now) or await relocation.was_moved(tx, job, environment):
+        return None
+    return environment
 
 
 async def _finish_deletion(tx: Tx, job: SiteJob) -> None:
