@@ -21,6 +21,8 @@ Reply = Callable[[ReceivedRequest], tuple[int, bytes]]
 class HttpServer:
     socket: Path
     reply: Reply
+    delay: float = 0.0
+    """Seconds before each answer."""
     seen: list[ReceivedRequest] = field(default_factory=list)
     _server: asyncio.Server | None = None
 
@@ -45,6 +47,7 @@ class HttpServer:
             body = await reader.readexactly(int(headers.get("content-length", 0)))
             asked = ReceivedRequest(method, path, headers, body)
             self.seen.append(asked)
+            await asyncio.sleep(self.delay)
             status, said = self.reply(asked)
             answer = f"HTTP/1.1 {status} X\r\nContent-Length: {len(said)}\r\nConnection: close\r\n\r\n"
             writer.write(answer.encode() + said)

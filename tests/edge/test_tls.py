@@ -133,3 +133,14 @@ async def test_an_unknown_certificate_is_looked_up_in_the_store(edge: EdgeHarnes
     finally:
         await store.stop()
     assert await shown(edge, "stored.test") == "CN=stored.test"
+
+
+async def test_a_certificate_from_a_busy_node_is_waited_for(edge: EdgeHarness) -> None:
+    chain, key = make_self_signed("slow.test")
+    line = RecordLine("certificate", "slow.test", 1, {"chain": chain.decode(), "key": key.decode()})
+    store = HttpServer(edge.run / "store.sock", lambda _: (200, msgspec.json.encode(line)), delay=0.4)
+    await store.start()
+    try:
+        assert await shown(edge, "slow.test") == "CN=slow.test"
+    finally:
+        await store.stop()

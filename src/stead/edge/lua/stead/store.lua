@@ -7,7 +7,8 @@ local records = require "stead.records"
 local misses = ngx.shared.misses
 local M = {}
 
-local TIMEOUT_MILLISECONDS = 200
+-- Long enough for a node that is busy: without an answer, a visitor gets no certificate.
+local TIMEOUT_MILLISECONDS = 1000
 local MISS_SECONDS = 1
 -- Known names have a share of their own, so that random names cannot use it up. So have permanent hosts, which are only
 -- known after a look-up, and a visitor may use a part of it.
