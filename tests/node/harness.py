@@ -197,7 +197,7 @@ class NodeHarness:
         async def look() -> psutil.Process | None:
             assert self.process is not None
             children = psutil.Process(self.process.pid).children(recursive=True)
-            return next((child for child in children if child.cmdline()[:1] == [argv0]), None)
+            return next((child for child in children if _runs(child, argv0)), None)
 
         return await until(look)
 
@@ -256,3 +256,11 @@ def kill_processes(cgroup: str) -> None:
     for pid in cgroups.processes(cgroup):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+
+
+def _runs(process: psutil.Process, argv0: str) -> bool:
+    """Whether the process runs this program. One that ended meanwhile does not."""
+    try:
+        return process.cmdline()[:1] == [argv0]
+    except psutil.Error:
+        return False

@@ -12,7 +12,7 @@ from stead.dev.engines.nats import Nats
 from stead.dev.running_stack import RunningStack
 from stead.node import output_budget
 from stead.node.nats_connection import NatsConnection
-from stead.node.output import JobOutput, RateLimit
+from stead.node.output import LINE_COST_BYTES, JobOutput, RateLimit
 from stead.node.output_budget import (
     LEAST_BYTES,
     LINE_BYTES,
@@ -131,15 +131,14 @@ async def test_the_writer_waits_while_nats_is_down(alone: tuple[RunningStack, No
 
 
 async def test_one_job_cannot_write_faster_than_its_rate(here: NodeHarness, link: NatsConnection) -> None:
-    job, began = new_id("job"), time.monotonic()
-    async with JobOutput(link, here.node, job, rate=RateLimit(1000, 100)) as output:
-        for number in range(1100):
-            await output.say(str(number))
-        assert time.monotonic() - began > 0.9
-        before = time.monotonic()
-        await output.say("x" * 8192)
-        await output.say("after")
-        assert time.monotonic() - before > 0.02
+    short, long = [str(number) for number in range(1100)], ["x" * 8192] * 30
+    for lines in short, long:
+        cost = sum(1 + len(line) // LINE_COST_BYTES for line in lines)
+        began = time.monotonic()
+        async with JobOutput(link, here.node, new_id("job"), rate=RateLimit(1000, 100)) as output:
+            for line in lines:
+                await output.say(line)
+            assert time.monotonic() - began > (cost - 100) / 1000 > 0.8
 
 
 async def test_closing_the_output_does_not_wait_for_ever_for_nats(

@@ -21,9 +21,9 @@ PARENT = (
     "print(child.pid, flush=True)\n"
 )
 STUBBORN = (
-    "import signal, time\n"
+    "import os, signal, time\n"
     "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-    "print('deaf', flush=True)\n"
+    "print(os.getpid(), flush=True)\n"
     "time.sleep(300)\n"
 )
 
@@ -101,13 +101,13 @@ async def test_a_second_cancellation_does_not_interrupt_the_first() -> None:
     heard = Heard()
     running = asyncio.create_task(RUN(python(STUBBORN), heard))
     await heard.something.wait()
-    (child,) = [it for it in psutil.Process().children() if it.cmdline()[-1:] == [STUBBORN]]
+    child = int(heard.streams["stdout"])
     for _ in range(3):
         running.cancel()
         await asyncio.sleep(0.1)
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert ended(child.pid)
+    assert ended(child)
 
 
 async def test_background_processes_end_with_the_program() -> None:

@@ -70,12 +70,12 @@ async def test_the_delivery_worker_sends_published_events(outbox: Outbox, person
     worker = outbox.delivery_worker()
     running = asyncio.create_task(worker.run())
     try:
-        await outbox.endpoint(person, receiver.url, "site.restarted")
+        endpoint = await outbox.endpoint(person, receiver.url, "site.restarted")
         await outbox.publish("site.restarted", times=20, account_id=person.id, data=DOMAIN)
         await outbox.number_events()
         async with time_limit(20):
-            pending = "select count(*) from webhook_deliveries where status = 'pending'"
-            while await outbox.value(pending):  # noqa: ASYNC110 - polls the database
+            pending = "select count(*) from webhook_deliveries where endpoint_id = $1 and status = 'pending'"
+            while await outbox.value(pending, endpoint["id"]):  # noqa: ASYNC110 - polls the database
                 await asyncio.sleep(0.05)
     finally:
         running.cancel()
