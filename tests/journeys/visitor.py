@@ -14,6 +14,9 @@ from stead.dev.stack import Stack
 from stead.dev.supervised_program import LOOPBACK
 from tests.patience import time_limit
 
+PAUSE_SECONDS = 0.01
+"""Between two requests of a visitor. A fast machine would send more than an address may, 200 a second."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -71,6 +74,7 @@ class Visitor:
                 while not ended.is_set():
                     page = await browser.get(f"/?visit={name}-{len(seen)}")
                     seen.append(Answer(page.status_code, page.text, page.headers))
+                    await asyncio.sleep(PAUSE_SECONDS)
 
         visits = asyncio.create_task(visit())
         try:

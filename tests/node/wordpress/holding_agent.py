@@ -23,6 +23,9 @@ from stead.node.settings import from_environment
 POLL = 0.05
 GRACE_SECONDS = 3.0
 """How long a site that hangs may take to finish its requests."""
+ANSWER_SECONDS = 20.0
+"""How long a site may take to answer when its version of PHP is switched. One that does not answer before the
+switch is not switched back after it."""
 POINTS = {
     "make_disk": "stead.node.wordpress.files.make_disk",
     "Disks.make": "stead.node.containers.disks.Disks.make",
@@ -118,7 +121,7 @@ def main() -> None:
     # A minute in which nothing but waiting happens.
     patch("stead.node.snapshots.restic.STORE_PATIENCE_SECONDS", GRACE_SECONDS).start()
     patch.dict(WakeBudget.__init__.__kwdefaults__, starts_at_once=100).start()
-    patch("stead.node.wordpress.php_versions.ANSWER_SECONDS", GRACE_SECONDS).start()
+    patch("stead.node.wordpress.php_versions.ANSWER_SECONDS", ANSWER_SECONDS).start()
     node.run()
 
 
